@@ -1,0 +1,101 @@
+//! The setters that both builders share, written once.
+//!
+//! Must not know: sides. Next: [`super::client`], [`super::server`].
+
+/// Adds to a builder with a field `common: Common` the setters of the common part.
+macro_rules! common_setters {
+    ($builder:ident) => {
+        impl $builder {
+            /// The protocol versions to use. Default: TLS 1.3 and TLS 1.2.
+            #[must_use]
+            pub fn versions(mut self, versions: &[ProtocolVersion]) -> Self {
+                self.common.versions = versions.to_vec();
+                self
+            }
+
+            /// The cipher suites to use, best first, for both versions in one list.
+            ///
+            /// # Errors
+            /// If one of them is not implemented.
+            pub fn cipher_suites(mut self, suites: &[CipherSuite]) -> Result<Self, ConfigError> {
+                self.common.set_suites(suites)?;
+                Ok(self)
+            }
+
+            /// The key exchange groups to use, best first. Default: X25519MLKEM768, X25519, the NIST
+            /// curves, the NIST hybrids.
+            #[must_use]
+            pub fn groups(mut self, groups: &[NamedGroup]) -> Self {
+                self.common.groups = groups.to_vec();
+                self
+            }
+
+            /// The schemes accepted in the peer's signatures, best first.
+            #[must_use]
+            pub fn signature_schemes(mut self, schemes: &[SignatureScheme]) -> Self {
+                self.common.signature_schemes = schemes.to_vec();
+                self
+            }
+
+            /// Application protocols, best first. RFC 7301
+            #[must_use]
+            pub fn alpn<P: AsRef<[u8]>>(mut self, protocols: &[P]) -> Self {
+                self.common.alpn = protocols.iter().map(|p| p.as_ref().to_vec()).collect();
+                self
+            }
+
+            /// The largest record we are willing to receive, in plaintext bytes (TLS 1.3: with the
+            /// content type), 64 to 16385. Default: not sent. RFC 8449
+            #[must_use]
+            pub fn record_size_limit(mut self, bytes: u16) -> Self {
+                self.common.record_size_limit = Some(bytes);
+                self
+            }
+
+            /// The most plaintext bytes put into one record that we send. Default: 16384.
+            #[must_use]
+            pub fn max_fragment(mut self, bytes: u16) -> Self {
+                self.common.max_fragment = bytes;
+                self
+            }
+
+            /// Padding of protected records (TLS 1.3). Default: none. RFC 9846 5.4
+            #[must_use]
+            pub fn padding(mut self, padding: Padding) -> Self {
+                self.common.padding = padding;
+                self
+            }
+
+            /// Refuses TLS 1.2 peers that lack the extended main secret. Default: off. RFC 7627
+            #[must_use]
+            pub fn require_extended_main_secret(mut self, required: bool) -> Self {
+                self.common.require_extended_main_secret = required;
+                self
+            }
+
+            /// Treats an end of input without close_notify as an ordinary end. Default: off, because
+            /// an attacker can then cut a message short unseen.
+            #[must_use]
+            pub fn tolerate_truncation(mut self, tolerate: bool) -> Self {
+                self.common.tolerate_truncation = tolerate;
+                self
+            }
+
+            /// Hands every secret to `log`. Debugging only.
+            #[must_use]
+            pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
+                self.common.key_log = Some(log);
+                self
+            }
+
+            /// Where the time comes from. Default: the operating system.
+            #[must_use]
+            pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+                self.common.clock = clock;
+                self
+            }
+        }
+    };
+}
+
+pub(crate) use common_setters;

@@ -1,0 +1,193 @@
+//! What a client wants.
+//!
+//! Must not know: how a handshake goes. Next: `handshake/hello/offer.rs`, which turns it into a hello.
+
+use std::sync::Arc;
+
+use tercel_pki::Roots;
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use super::builder::common_setters;
+use super::common::{Common, ConfigError};
+use super::credential::{Credential, Credentials};
+use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
+use super::verifier::ChainPolicy;
+use crate::record::sealer::Padding;
+
+/// A client's configuration, shared by any number of connections.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let roots = tercel::pki::Roots::new();
+/// let config = tercel::ClientConfig::builder().roots(roots).alpn(&["http/1.1"]).build()?;
+/// # let _ = config; Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct ClientConfig {
+    pub(crate) common: Common,
+    pub(crate) verifier: Policy<dyn VerifyPeer>,
+    pub(crate) credentials: Option<Policy<dyn SelectCredential>>,
+    pub(crate) key_shares: Option<Vec<NamedGroup>>,
+    pub(crate) send_server_name: bool,
+    pub(crate) request_ocsp: bool,
+    pub(crate) request_timestamps: bool,
+    pub(crate) middlebox_compatibility: bool,
+    pub(crate) shuffle_extensions: bool,
+    pub(crate) grease: bool,
+    pub(crate) fallback_scsv: bool,
+    pub(crate) require_secure_renegotiation: bool,
+}
+
+impl ClientConfig {
+    /// A builder with safe defaults. It needs roots, or another verifier.
+    #[must_use]
+    pub fn builder() -> ClientConfigBuilder {
+        ClientConfigBuilder {
+            common: Common::new(),
+            verifier: None,
+            credentials: None,
+            key_shares: None,
+            send_server_name: true,
+            request_ocsp: true,
+            request_timestamps: false,
+            middlebox_compatibility: true,
+            shuffle_extensions: false,
+            grease: false,
+            fallback_scsv: false,
+            require_secure_renegotiation: true,
+        }
+    }
+}
+
+/// Builds a [`ClientConfig`].
+#[derive(Clone)]
+pub struct ClientConfigBuilder {
+    common: Common,
+    verifier: Option<Policy<dyn VerifyPeer>>,
+    credentials: Option<Policy<dyn SelectCredential>>,
+    key_shares: Option<Vec<NamedGroup>>,
+    send_server_name: bool,
+    request_ocsp: bool,
+    request_timestamps: bool,
+    middlebox_compatibility: bool,
+    shuffle_extensions: bool,
+    grease: bool,
+    fallback_scsv: bool,
+    require_secure_renegotiation: bool,
+}
+
+common_setters!(ClientConfigBuilder);
+
+impl ClientConfigBuilder {
+    /// Trusts servers whose chain ends in one of these roots and whose leaf has the name asked for.
+    #[must_use]
+    pub fn roots(self, roots: Roots) -> Self {
+        self.verifier(Policy::Here(Arc::new(ChainPolicy::new(roots))))
+    }
+
+    /// Decides by another verifier, or by asking.
+    #[must_use]
+    pub fn verifier(mut self, verifier: Policy<dyn VerifyPeer>) -> Self {
+        self.verifier = Some(verifier);
+        self
+    }
+
+    /// Shows this certificate to servers that ask for one.
+    #[must_use]
+    pub fn credential(self, credential: Credential) -> Self {
+        self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
+    }
+
+    /// Chooses among certificates for servers that ask for one.
+    #[must_use]
+    pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
+        self.credentials = Some(credentials);
+        self
+    }
+
+    /// The groups to send a key share for at once. Default: the first group, and the classic half of
+    /// it when that is a group of ours too, which costs nothing.
+    #[must_use]
+    pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
+        self.key_shares = Some(groups.to_vec());
+        self
+    }
+
+    /// Whether the server's name is sent. Default: yes. IP addresses are never sent. RFC 6066 3
+    #[must_use]
+    pub fn send_server_name(mut self, send: bool) -> Self {
+        self.send_server_name = send;
+        self
+    }
+
+    /// Whether an OCSP staple is asked for. Default: yes. RFC 6066 8
+    #[must_use]
+    pub fn request_ocsp(mut self, request: bool) -> Self {
+        self.request_ocsp = request;
+        self
+    }
+
+    /// Whether signed certificate timestamps are asked for. Default: no. RFC 6962 3.3.1
+    #[must_use]
+    pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
+        self.request_timestamps = request;
+        self
+    }
+
+    /// Middlebox compatibility mode. Default: on. RFC 9846 E.4
+    #[must_use]
+    pub fn middlebox_compatibility(mut self, on: bool) -> Self {
+        self.middlebox_compatibility = on;
+        self
+    }
+
+    /// Sends the extensions in another order each time. Default: off.
+    #[must_use]
+    pub fn shuffle_extensions(mut self, on: bool) -> Self {
+        self.shuffle_extensions = on;
+        self
+    }
+
+    /// Sends reserved values that servers must ignore. Default: off. RFC 8701
+    #[must_use]
+    pub fn grease(mut self, on: bool) -> Self {
+        self.grease = on;
+        self
+    }
+
+    /// Marks this connection as a repetition with a lower version. RFC 7507
+    #[must_use]
+    pub fn fallback_scsv(mut self, on: bool) -> Self {
+        self.fallback_scsv = on;
+        self
+    }
+
+    /// Refuses TLS 1.2 servers without the secure renegotiation indication. Default: on. RFC 5746 4.1
+    #[must_use]
+    pub fn require_secure_renegotiation(mut self, required: bool) -> Self {
+        self.require_secure_renegotiation = required;
+        self
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    /// If something necessary is missing or contradicts itself.
+    pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
+        self.common.check()?;
+        Ok(Arc::new(ClientConfig {
+            verifier: self.verifier.ok_or(ConfigError::NoVerifier)?,
+            common: self.common,
+            credentials: self.credentials,
+            key_shares: self.key_shares,
+            send_server_name: self.send_server_name,
+            request_ocsp: self.request_ocsp,
+            request_timestamps: self.request_timestamps,
+            middlebox_compatibility: self.middlebox_compatibility,
+            shuffle_extensions: self.shuffle_extensions,
+            grease: self.grease,
+            fallback_scsv: self.fallback_scsv,
+            require_secure_renegotiation: self.require_secure_renegotiation,
+        }))
+    }
+}

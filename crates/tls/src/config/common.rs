@@ -1,0 +1,187 @@
+//! What both sides of a configuration have in common.
+//!
+//! Must not know: sides. Next: [`super::client`], [`super::server`].
+
+use core::fmt;
+use std::sync::Arc;
+
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
+use crate::keys::suite::{self, Suite};
+use crate::record::limits;
+use crate::record::sealer::Padding;
+
+/// The parts of a configuration that do not depend on the side.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) versions: Vec<ProtocolVersion>,
+    pub(crate) suites: Vec<&'static Suite>,
+    /// Chosen by the application, not by default: then the order is law.
+    pub(crate) suites_chosen: bool,
+    pub(crate) groups: Vec<NamedGroup>,
+    pub(crate) signature_schemes: Vec<SignatureScheme>,
+    pub(crate) alpn: Vec<Vec<u8>>,
+    pub(crate) record_size_limit: Option<u16>,
+    pub(crate) max_fragment: u16,
+    pub(crate) padding: Padding,
+    pub(crate) require_extended_main_secret: bool,
+    pub(crate) tolerate_truncation: bool,
+    pub(crate) key_log: Option<Arc<dyn KeyLog>>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// Why a configuration cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No protocol version is left.
+    NoVersion,
+    /// A version other than TLS 1.2 and TLS 1.3.
+    UnknownVersion(ProtocolVersion),
+    /// No cipher suite is left for any version.
+    NoCipherSuite,
+    /// A cipher suite that is not implemented.
+    UnknownCipherSuite(CipherSuite),
+    /// No group is left.
+    NoGroup,
+    /// A group that is not implemented.
+    UnknownGroup(NamedGroup),
+    /// A client needs roots or a verifier.
+    NoVerifier,
+    /// A server needs a credential.
+    NoCredential,
+    /// A server that asks for client certificates needs roots or a verifier.
+    NoClientVerifier,
+    /// An application protocol name must have 1 to 255 bytes, all names together 65535. RFC 7301 3.1
+    BadApplicationProtocol,
+    /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
+    BadRecordSizeLimit,
+    /// The random generator failed.
+    Random,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoVersion => f.write_str("no protocol version is enabled"),
+            Self::UnknownVersion(version) => write!(f, "the version {version:?} is not implemented"),
+            Self::NoCipherSuite => f.write_str("no cipher suite fits the enabled versions"),
+            Self::UnknownCipherSuite(suite) => {
+                write!(f, "the cipher suite {suite:?} is not implemented")
+            }
+            Self::NoGroup => f.write_str("no key exchange group is enabled"),
+            Self::UnknownGroup(group) => write!(f, "the group {group:?} is not implemented"),
+            Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
+            Self::NoCredential => f.write_str("a server needs a credential"),
+            Self::NoClientVerifier => {
+                f.write_str("a server that asks for client certificates needs client roots")
+            }
+            Self::BadApplicationProtocol => {
+                f.write_str("an application protocol name must have 1 to 255 bytes")
+            }
+            Self::BadRecordSizeLimit => {
+                f.write_str("a record size limit must lie between 64 and 16385")
+            }
+            Self::Random => f.write_str("the random generator failed"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Common {
+    pub(crate) fn new() -> Self {
+        Self {
+            versions: vec![ProtocolVersion::TLS13, ProtocolVersion::TLS12],
+            suites: default_suites(),
+            suites_chosen: false,
+            groups: GROUPS.to_vec(),
+            signature_schemes: SIGNATURE_SCHEMES.to_vec(),
+            alpn: Vec::new(),
+            record_size_limit: None,
+            max_fragment: 1 << 14,
+            padding: Padding::None,
+            require_extended_main_secret: false,
+            tolerate_truncation: false,
+            key_log: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    pub(crate) fn set_suites(&mut self, codes: &[CipherSuite]) -> Result<(), ConfigError> {
+        self.suites = codes
+            .iter()
+            .map(|code| suite::find(*code).ok_or(ConfigError::UnknownCipherSuite(*code)))
+            .collect::<Result<_, _>>()?;
+        self.suites_chosen = true;
+        Ok(())
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.versions.is_empty() {
+            return Err(ConfigError::NoVersion);
+        }
+        let known = [ProtocolVersion::TLS13, ProtocolVersion::TLS12];
+        if let Some(version) = self.versions.iter().find(|version| !known.contains(version)) {
+            return Err(ConfigError::UnknownVersion(*version));
+        }
+        if self.groups.is_empty() {
+            return Err(ConfigError::NoGroup);
+        }
+        if let Some(group) = self.groups.iter().find(|group| !GROUPS.contains(group)) {
+            return Err(ConfigError::UnknownGroup(*group));
+        }
+        if !self.suites.iter().any(|suite| self.has_version_of(suite)) {
+            return Err(ConfigError::NoCipherSuite);
+        }
+        let bad = |name: &Vec<u8>| name.is_empty() || name.len() > 255;
+        let total: usize = self.alpn.iter().map(|name| name.len().saturating_add(1)).sum();
+        if self.alpn.iter().any(bad) || total > 65535 {
+            return Err(ConfigError::BadApplicationProtocol);
+        }
+        let range = limits::MIN_RECORD_SIZE_LIMIT..=16385;
+        if self.record_size_limit.is_some_and(|limit| !range.contains(&limit)) {
+            return Err(ConfigError::BadRecordSizeLimit);
+        }
+        // The library's generator takes its long start-up here, never in a handshake.
+        tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)
+    }
+
+    pub(crate) fn has_version(&self, version: ProtocolVersion) -> bool {
+        self.versions.contains(&version)
+    }
+
+    fn has_version_of(&self, suite: &Suite) -> bool {
+        self.has_version(if suite.is_tls13() {
+            ProtocolVersion::TLS13
+        } else {
+            ProtocolVersion::TLS12
+        })
+    }
+
+    /// The usable suites, best first.
+    pub(crate) fn usable_suites(&self) -> impl Iterator<Item = &'static Suite> + '_ {
+        self.suites.iter().copied().filter(|suite| self.has_version_of(suite))
+    }
+}
+
+/// Every group we have, hybrids first.
+pub(crate) const GROUPS: &[NamedGroup] = &[
+    NamedGroup::X25519MLKEM768,
+    NamedGroup::X25519,
+    NamedGroup::SECP256R1,
+    NamedGroup::SECP384R1,
+    NamedGroup::SECP521R1,
+    NamedGroup::SECP256R1MLKEM768,
+    NamedGroup::SECP384R1MLKEM1024,
+];
+
+/// AES first where the processor has it, ChaCha20 first where it has not.
+fn default_suites() -> Vec<&'static Suite> {
+    let mut suites: Vec<_> = suite::ALL.iter().collect();
+    if !tercel_crypto::has_fast_aes() {
+        suites.sort_by_key(|suite| suite.aead != tercel_crypto::AeadAlgorithm::ChaCha20Poly1305);
+    }
+    suites
+}

@@ -1,0 +1,330 @@
+//! Certificate chains with their keys, and the choice among them.
+//!
+//! Must not know: handshakes. A credential is parsed once, when the configuration is built.
+//! Next: [`super::policy::SelectCredential`].
+
+use core::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use pki_types::{CertificateDer, PrivateKeyDer};
+use tercel_crypto::{KeyKind, Signer, SigningKey};
+use tercel_wire::{DistinguishedNames, List, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use super::policy::{SelectCredential, Side};
+use super::scheme;
+
+/// A certificate chain and the means to sign with its key.
+pub struct Credential {
+    chain: Vec<CertificateDer<'static>>,
+    key: Key,
+    kind: KeyKind,
+    /// Lower-case DNS names of the leaf, wildcards included.
+    names: Vec<String>,
+    ocsp_response: Option<Vec<u8>>,
+    signed_certificate_timestamps: Option<Vec<u8>>,
+    /// Schemes this credential may sign with, best first.
+    schemes: Vec<SignatureScheme>,
+    must_match_issuer: bool,
+}
+
+/// Where a credential's key lives.
+pub(crate) enum Key {
+    /// Here, or behind an object that answers at once.
+    Here(Arc<dyn Signer>),
+    /// Elsewhere: every signature is a [`crate::SignQuestion`].
+    Remote,
+}
+
+/// Why a credential cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CredentialError {
+    /// There is no certificate in the chain.
+    EmptyChain,
+    /// The leaf certificate cannot be read.
+    BadCertificate,
+    /// The private key cannot be read, or is of a kind or size that is not supported.
+    BadKey,
+    /// The private key does not belong to the leaf certificate.
+    KeyMismatch,
+}
+
+impl fmt::Display for CredentialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EmptyChain => "the certificate chain is empty",
+            Self::BadCertificate => "the leaf certificate cannot be read",
+            Self::BadKey => "the private key cannot be read or is not supported",
+            Self::KeyMismatch => "the private key does not belong to the leaf certificate",
+        })
+    }
+}
+
+impl std::error::Error for CredentialError {}
+
+impl Credential {
+    /// A chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1).
+    ///
+    /// # Errors
+    /// If either cannot be read or they do not belong together.
+    pub fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: &PrivateKeyDer<'_>,
+    ) -> Result<Self, CredentialError> {
+        let key =
+            SigningKey::from_der(key.secret_der()).map_err(|_| CredentialError::BadKey)?;
+        Self::with_signer(chain, Arc::new(key))
+    }
+
+    /// A chain whose key is used through `signer`, at once and on this thread.
+    ///
+    /// # Errors
+    /// If the leaf cannot be read or the signer's public key is another.
+    pub fn with_signer(
+        chain: Vec<CertificateDer<'static>>,
+        signer: Arc<dyn Signer>,
+    ) -> Result<Self, CredentialError> {
+        let kind = leaf_kind(&chain)?;
+        if signer.kind() != kind {
+            return Err(CredentialError::KeyMismatch);
+        }
+        if let (Some(spki), Some(leaf)) = (signer.public_key_spki(), chain.first()) {
+            let leaf_spki =
+                tercel_pki::subject_public_key_info(leaf).map_err(|_| CredentialError::BadCertificate)?;
+            if spki != leaf_spki {
+                return Err(CredentialError::KeyMismatch);
+            }
+        }
+        Self::build(chain, Key::Here(signer), kind)
+    }
+
+    /// A chain whose key is elsewhere: every signature is asked for with [`crate::Question::Sign`].
+    ///
+    /// # Errors
+    /// If the leaf cannot be read.
+    pub fn remote(chain: Vec<CertificateDer<'static>>) -> Result<Self, CredentialError> {
+        let kind = leaf_kind(&chain)?;
+        Self::build(chain, Key::Remote, kind)
+    }
+
+    fn build(
+        chain: Vec<CertificateDer<'static>>,
+        key: Key,
+        kind: KeyKind,
+    ) -> Result<Self, CredentialError> {
+        let leaf = chain.first().ok_or(CredentialError::EmptyChain)?;
+        let names = tercel_pki::dns_names(leaf).map_err(|_| CredentialError::BadCertificate)?;
+        let names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
+        let schemes = scheme::for_key(kind);
+        Ok(Self {
+            chain,
+            key,
+            kind,
+            names,
+            ocsp_response: None,
+            signed_certificate_timestamps: None,
+            schemes,
+            must_match_issuer: false,
+        })
+    }
+
+    /// Staples an OCSP response (DER) to the leaf. RFC 6066 8
+    #[must_use]
+    pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
+        self.ocsp_response = Some(response);
+        self
+    }
+
+    /// Sends a `SignedCertificateTimestampList` with the leaf. RFC 6962 3.3
+    #[must_use]
+    pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Self {
+        self.signed_certificate_timestamps = Some(list);
+        self
+    }
+
+    /// Signs with these schemes only, best first.
+    #[must_use]
+    pub fn signature_schemes(mut self, schemes: Vec<SignatureScheme>) -> Self {
+        self.schemes = schemes;
+        self
+    }
+
+    /// Uses this credential only for peers that name an issuer of its chain among their authorities.
+    #[must_use]
+    pub fn must_match_issuer(mut self) -> Self {
+        self.must_match_issuer = true;
+        self
+    }
+
+    /// The chain, leaf first.
+    #[must_use]
+    pub fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.chain
+    }
+
+    /// The kind of the key.
+    #[must_use]
+    pub fn kind(&self) -> KeyKind {
+        self.kind
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(crate) fn staple(&self) -> Option<&[u8]> {
+        self.ocsp_response.as_deref()
+    }
+
+    pub(crate) fn timestamps(&self) -> Option<&[u8]> {
+        self.signed_certificate_timestamps.as_deref()
+    }
+
+    /// Whether the leaf is for this host: exactly, or by a wildcard in the leftmost label. RFC 6125 6.4
+    #[must_use]
+    pub fn covers(&self, host: &str) -> bool {
+        self.names.iter().any(|name| match name.strip_prefix("*.") {
+            None => name.eq_ignore_ascii_case(host),
+            Some(parent) => host
+                .split_once('.')
+                .is_some_and(|(label, rest)| !label.is_empty() && rest.eq_ignore_ascii_case(parent)),
+        })
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential")
+            .field("kind", &self.kind)
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}
+
+fn leaf_kind(chain: &[CertificateDer<'_>]) -> Result<KeyKind, CredentialError> {
+    if chain.is_empty() {
+        return Err(CredentialError::EmptyChain);
+    }
+    let key = tercel_pki::end_entity_public_key(chain).map_err(|_| CredentialError::BadCertificate)?;
+    Ok(key.kind())
+}
+
+/// What a credential must fit.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CredentialRequest<'a> {
+    /// Whose credential is wanted: our own side.
+    pub side: Side,
+    /// The version agreed.
+    pub version: ProtocolVersion,
+    /// The host name a client asked for; `None` on the client side, and for clients that name none.
+    pub server_name: Option<&'a str>,
+    /// What the peer can verify in handshake signatures.
+    pub signature_schemes: List<'a, SignatureScheme>,
+    /// The groups a TLS 1.2 client supports, which bind ECDSA certificates too. RFC 8422 5.1
+    pub groups: Option<List<'a, NamedGroup>>,
+    /// TLS 1.2: whether the cipher suites in common allow (RSA, ECDSA and EdDSA) keys.
+    pub key_kinds: (bool, bool),
+    /// The authorities the peer says it trusts.
+    pub authorities: Option<DistinguishedNames<'a>>,
+}
+
+impl CredentialRequest<'_> {
+    /// The scheme with which this credential can answer, or `None` if it does not fit.
+    #[must_use]
+    pub fn scheme_for(&self, credential: &Credential) -> Option<SignatureScheme> {
+        let (rsa, ecdsa) = self.key_kinds;
+        let allowed = match credential.kind {
+            KeyKind::Rsa | KeyKind::RsaPss => rsa,
+            _ => ecdsa,
+        };
+        if !allowed || !self.curve_fits(credential.kind) || !self.issuer_fits(credential) {
+            return None;
+        }
+        credential.schemes.iter().copied().find(|scheme| {
+            self.signature_schemes.contains(*scheme)
+                && scheme::usable(*scheme, credential.kind, self.version)
+        })
+    }
+
+    fn curve_fits(&self, kind: KeyKind) -> bool {
+        if self.version != ProtocolVersion::TLS12 || self.side == Side::Client {
+            return true;
+        }
+        match (&self.groups, scheme::curve(kind)) {
+            (Some(groups), Some(curve)) => groups.contains(curve),
+            _ => true,
+        }
+    }
+
+    fn issuer_fits(&self, credential: &Credential) -> bool {
+        if !credential.must_match_issuer {
+            return true;
+        }
+        let Some(authorities) = &self.authorities else { return false };
+        let issuers: Vec<_> =
+            credential.chain.iter().filter_map(|c| tercel_pki::issuer(c).ok()).collect();
+        authorities.iter().any(|name| issuers.iter().any(|issuer| issuer == name))
+    }
+}
+
+/// A set of credentials that can be replaced while connections are being made.
+///
+/// The first whose leaf covers the name asked for and whose key fits wins; if no leaf covers the name,
+/// the first that fits.
+pub struct Credentials {
+    current: ArcSwap<Vec<Arc<Credential>>>,
+    require_known_name: bool,
+}
+
+impl Credentials {
+    /// A set, in order of preference.
+    #[must_use]
+    pub fn new(credentials: Vec<Credential>) -> Self {
+        Self { current: ArcSwap::from_pointee(shared(credentials)), require_known_name: false }
+    }
+
+    /// Refuses clients whose server name no leaf covers, with `unrecognized_name`. RFC 6066 3
+    #[must_use]
+    pub fn require_known_name(mut self) -> Self {
+        self.require_known_name = true;
+        self
+    }
+
+    /// Puts another set in place. Handshakes under way keep what they chose; nothing is dropped.
+    pub fn replace(&self, credentials: Vec<Credential>) {
+        self.current.store(Arc::new(shared(credentials)));
+    }
+
+    /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.
+    #[must_use]
+    pub fn refuses_name(&self, host: Option<&str>) -> bool {
+        self.require_known_name
+            && host.is_some_and(|host| !self.current.load().iter().any(|c| c.covers(host)))
+    }
+}
+
+impl SelectCredential for Credentials {
+    fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        if self.refuses_name(request.server_name) {
+            return None;
+        }
+        let current = self.current.load();
+        let fits = |credential: &&Arc<Credential>| request.scheme_for(credential).is_some();
+        let named = request.server_name.and_then(|host| {
+            current.iter().filter(|credential| credential.covers(host)).find(fits)
+        });
+        named.or_else(|| current.iter().find(fits)).cloned()
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.current.load().iter()).finish()
+    }
+}
+
+fn shared(credentials: Vec<Credential>) -> Vec<Arc<Credential>> {
+    credentials.into_iter().map(Arc::new).collect()
+}

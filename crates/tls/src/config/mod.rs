@@ -1,0 +1,13 @@
+//! Configurations: plain values, built once, shared by reference.
+//!
+//! Must not know: handshakes and connections. Next: [`client`] and [`server`] for the builders,
+//! [`policy`] for the decisions an application can take itself.
+
+mod builder;
+pub(crate) mod client;
+pub(crate) mod common;
+pub(crate) mod credential;
+pub(crate) mod policy;
+pub(crate) mod scheme;
+pub(crate) mod server;
+pub(crate) mod verifier;

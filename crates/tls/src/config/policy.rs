@@ -1,0 +1,136 @@
+//! The decisions that belong to the application, and how it takes each: inside the call, or later.
+//!
+//! Every decision is a trait with one method and borrowed arguments. A configuration slot holds
+//! [`Policy::Here`] with an implementation, which answers at once and without a copy, or
+//! [`Policy::Ask`], which makes [`crate::Handshake::advance`] return the question.
+//! Must not know: how a handshake waits. Next: `handshake/question.rs`, the owned form of each question.
+
+use std::sync::Arc;
+
+use pki_types::{CertificateDer, ServerName, UnixTime};
+use tercel_pki::Refusal;
+use tercel_wire::SignatureScheme;
+
+use super::credential::{Credential, CredentialRequest};
+use super::server::ServerConfig;
+
+/// Who answers: an object, at once, or the caller of the handshake, when it is ready.
+#[derive(Debug)]
+pub enum Policy<T: ?Sized> {
+    /// This object answers without suspending the handshake.
+    Here(Arc<T>),
+    /// The handshake stops with [`crate::Next::Answer`].
+    Ask,
+}
+
+impl<T: ?Sized> Clone for Policy<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Here(object) => Self::Here(Arc::clone(object)),
+            Self::Ask => Self::Ask,
+        }
+    }
+}
+
+/// Chooses a server's configuration by what the client says first.
+pub trait ChooseConfig: Send + Sync {
+    /// The configuration to go on with; `None` refuses the connection.
+    fn choose_config(&self, hello: &tercel_wire::ClientHello<'_>) -> Option<Arc<ServerConfig>>;
+}
+
+/// Chooses the certificate to show.
+pub trait SelectCredential: Send + Sync {
+    /// The credential to use; `None` if none fits: a client then sends an empty certificate,
+    /// a server refuses.
+    fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>>;
+}
+
+/// Decides whether a peer is who it should be.
+pub trait VerifyPeer: Send + Sync {
+    /// `Ok` if the chain is to be trusted for this name and moment.
+    ///
+    /// # Errors
+    /// A [`Refusal`] with the reason; it is kept and can be had from [`crate::Handshake::refusal`].
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Refusal>;
+
+    /// DER names of the authorities trusted, sent to clients in `CertificateRequest`. RFC 9846 4.3.4
+    fn authorities(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+}
+
+/// Which end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end that opens the connection.
+    Client,
+    /// The end that accepts it.
+    Server,
+}
+
+/// What a peer showed of itself.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PeerIdentity<'a> {
+    /// Which end the peer is.
+    pub side: Side,
+    /// The chain, leaf first; never empty.
+    pub chain: &'a [CertificateDer<'a>],
+    /// The name a server must have; `None` for clients.
+    pub server_name: Option<&'a ServerName<'a>>,
+    /// A stapled OCSP response. RFC 6066 8
+    pub ocsp_response: Option<&'a [u8]>,
+    /// The `SignedCertificateTimestampList` of the leaf. RFC 6962 3.3
+    pub signed_certificate_timestamps: Option<&'a [u8]>,
+    /// The configuration's idea of now.
+    pub now: UnixTime,
+}
+
+/// Finds a session that a client asks to resume.
+pub trait FindSession: Send + Sync {
+    /// The stored session; single-use entries are taken, not copied.
+    fn find_session(&self, identity: &[u8]) -> Option<Vec<u8>>;
+}
+
+/// The replay guard of early data.
+pub trait AdmitEarlyData: Send + Sync {
+    /// Whether early data under this unique value may be accepted, which must be said once only.
+    fn admit_early_data(&self, unique: &[u8]) -> bool;
+}
+
+/// Where the time comes from: the core has no clock of its own.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> UnixTime;
+}
+
+/// The operating system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> UnixTime {
+        UnixTime::now()
+    }
+}
+
+/// Receives secrets as they are made, in the labels of the NSS key log format. For debugging only:
+/// whoever reads them reads the connection.
+pub trait KeyLog: Send + Sync {
+    /// One secret of the connection that `client_random` names.
+    fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]);
+}
+
+/// Every scheme that [`tercel_crypto`] can verify, best first.
+pub(crate) const SIGNATURE_SCHEMES: &[SignatureScheme] = &[
+    SignatureScheme::ECDSA_SECP256R1_SHA256,
+    SignatureScheme::ECDSA_SECP384R1_SHA384,
+    SignatureScheme::ECDSA_SECP521R1_SHA512,
+    SignatureScheme::ED25519,
+    SignatureScheme::RSA_PSS_RSAE_SHA256,
+    SignatureScheme::RSA_PSS_RSAE_SHA384,
+    SignatureScheme::RSA_PSS_RSAE_SHA512,
+    SignatureScheme::RSA_PKCS1_SHA256,
+    SignatureScheme::RSA_PKCS1_SHA384,
+    SignatureScheme::RSA_PKCS1_SHA512,
+];

@@ -1,0 +1,103 @@
+//! Which signature scheme goes with which key in which version. RFC 9846 4.3.3, RFC 5246 7.4.1.4.1, RFC 8422
+//!
+//! Must not know: who signs. Next: `handshake/signature.rs`, which signs and verifies.
+
+use tercel_crypto::{KeyKind, SignatureAlgorithm};
+use tercel_wire::{NamedGroup, ProtocolVersion, SignatureScheme};
+
+/// The algorithm of a scheme, if we have it.
+pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
+    Some(match scheme {
+        SignatureScheme::RSA_PKCS1_SHA256 => SignatureAlgorithm::RsaPkcs1Sha256,
+        SignatureScheme::RSA_PKCS1_SHA384 => SignatureAlgorithm::RsaPkcs1Sha384,
+        SignatureScheme::RSA_PKCS1_SHA512 => SignatureAlgorithm::RsaPkcs1Sha512,
+        SignatureScheme::RSA_PSS_RSAE_SHA256 | SignatureScheme::RSA_PSS_PSS_SHA256 => {
+            SignatureAlgorithm::RsaPssSha256
+        }
+        SignatureScheme::RSA_PSS_RSAE_SHA384 | SignatureScheme::RSA_PSS_PSS_SHA384 => {
+            SignatureAlgorithm::RsaPssSha384
+        }
+        SignatureScheme::RSA_PSS_RSAE_SHA512 | SignatureScheme::RSA_PSS_PSS_SHA512 => {
+            SignatureAlgorithm::RsaPssSha512
+        }
+        SignatureScheme::ECDSA_SECP256R1_SHA256 => SignatureAlgorithm::EcdsaSha256,
+        SignatureScheme::ECDSA_SECP384R1_SHA384 => SignatureAlgorithm::EcdsaSha384,
+        SignatureScheme::ECDSA_SECP521R1_SHA512 => SignatureAlgorithm::EcdsaSha512,
+        SignatureScheme::ED25519 => SignatureAlgorithm::Ed25519,
+        _ => return None,
+    })
+}
+
+/// Whether a handshake signature by `scheme` may be made with a key of `kind`.
+pub(crate) fn usable(scheme: SignatureScheme, kind: KeyKind, version: ProtocolVersion) -> bool {
+    let tls13 = version == ProtocolVersion::TLS13;
+    match scheme {
+        // RSASSA-PKCS1-v1_5 is for certificates only in TLS 1.3. RFC 9846 4.3.3
+        SignatureScheme::RSA_PKCS1_SHA256
+        | SignatureScheme::RSA_PKCS1_SHA384
+        | SignatureScheme::RSA_PKCS1_SHA512 => kind == KeyKind::Rsa && !tls13,
+        SignatureScheme::RSA_PSS_RSAE_SHA256
+        | SignatureScheme::RSA_PSS_RSAE_SHA384
+        | SignatureScheme::RSA_PSS_RSAE_SHA512 => kind == KeyKind::Rsa,
+        SignatureScheme::RSA_PSS_PSS_SHA256
+        | SignatureScheme::RSA_PSS_PSS_SHA384
+        | SignatureScheme::RSA_PSS_PSS_SHA512 => kind == KeyKind::RsaPss,
+        SignatureScheme::ED25519 => kind == KeyKind::Ed25519,
+        // TLS 1.3 binds the curve to the scheme, TLS 1.2 does not. RFC 9846 4.3.3
+        SignatureScheme::ECDSA_SECP256R1_SHA256 => fits_curve(kind, KeyKind::EcdsaP256, tls13),
+        SignatureScheme::ECDSA_SECP384R1_SHA384 => fits_curve(kind, KeyKind::EcdsaP384, tls13),
+        SignatureScheme::ECDSA_SECP521R1_SHA512 => fits_curve(kind, KeyKind::EcdsaP521, tls13),
+        _ => false,
+    }
+}
+
+fn fits_curve(kind: KeyKind, wanted: KeyKind, tls13: bool) -> bool {
+    kind == wanted || (!tls13 && curve(kind).is_some())
+}
+
+/// The curve of an ECDSA key.
+pub(crate) fn curve(kind: KeyKind) -> Option<NamedGroup> {
+    match kind {
+        KeyKind::EcdsaP256 => Some(NamedGroup::SECP256R1),
+        KeyKind::EcdsaP384 => Some(NamedGroup::SECP384R1),
+        KeyKind::EcdsaP521 => Some(NamedGroup::SECP521R1),
+        _ => None,
+    }
+}
+
+/// The schemes a key can sign with, best first.
+pub(crate) fn for_key(kind: KeyKind) -> Vec<SignatureScheme> {
+    let preferred: &[SignatureScheme] = match kind {
+        KeyKind::Rsa => &[
+            SignatureScheme::RSA_PSS_RSAE_SHA256,
+            SignatureScheme::RSA_PSS_RSAE_SHA384,
+            SignatureScheme::RSA_PSS_RSAE_SHA512,
+            SignatureScheme::RSA_PKCS1_SHA256,
+            SignatureScheme::RSA_PKCS1_SHA384,
+            SignatureScheme::RSA_PKCS1_SHA512,
+        ],
+        KeyKind::RsaPss => &[
+            SignatureScheme::RSA_PSS_PSS_SHA256,
+            SignatureScheme::RSA_PSS_PSS_SHA384,
+            SignatureScheme::RSA_PSS_PSS_SHA512,
+        ],
+        KeyKind::EcdsaP256 => &[
+            SignatureScheme::ECDSA_SECP256R1_SHA256,
+            SignatureScheme::ECDSA_SECP384R1_SHA384,
+            SignatureScheme::ECDSA_SECP521R1_SHA512,
+        ],
+        KeyKind::EcdsaP384 => &[
+            SignatureScheme::ECDSA_SECP384R1_SHA384,
+            SignatureScheme::ECDSA_SECP256R1_SHA256,
+            SignatureScheme::ECDSA_SECP521R1_SHA512,
+        ],
+        KeyKind::EcdsaP521 => &[
+            SignatureScheme::ECDSA_SECP521R1_SHA512,
+            SignatureScheme::ECDSA_SECP384R1_SHA384,
+            SignatureScheme::ECDSA_SECP256R1_SHA256,
+        ],
+        KeyKind::Ed25519 => &[SignatureScheme::ED25519],
+        _ => &[],
+    };
+    preferred.to_vec()
+}

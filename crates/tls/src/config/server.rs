@@ -1,0 +1,180 @@
+//! What a server offers and demands.
+//!
+//! Must not know: how a handshake goes. Next: `handshake/hello/negotiate.rs`, which holds it against a hello.
+
+use std::sync::Arc;
+
+use tercel_pki::Roots;
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use super::builder::common_setters;
+use super::common::{Common, ConfigError};
+use super::credential::{Credential, Credentials};
+use super::policy::{ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
+use super::verifier::ChainPolicy;
+use crate::record::sealer::Padding;
+
+/// A server's configuration, shared by any number of connections.
+#[derive(Clone)]
+pub struct ServerConfig {
+    pub(crate) common: Common,
+    pub(crate) credentials: Policy<dyn SelectCredential>,
+    pub(crate) known_names: Option<Arc<Credentials>>,
+    pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
+    pub(crate) client_auth: ClientAuth,
+    pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
+    pub(crate) client_order: bool,
+    pub(crate) ignore_unknown_alpn: bool,
+}
+
+/// Whether clients show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ClientAuth {
+    /// They are not asked.
+    #[default]
+    None,
+    /// They are asked, and may decline.
+    Optional,
+    /// They are asked, and refused if they decline.
+    Required,
+}
+
+impl ServerConfig {
+    /// A builder with safe defaults. It needs a credential.
+    #[must_use]
+    pub fn builder() -> ServerConfigBuilder {
+        ServerConfigBuilder {
+            common: Common::new(),
+            own: Vec::new(),
+            credentials: None,
+            known_names: None,
+            require_known_name: false,
+            choose_config: None,
+            client_auth: ClientAuth::None,
+            client_verifier: None,
+            client_order: false,
+            ignore_unknown_alpn: false,
+        }
+    }
+}
+
+/// Builds a [`ServerConfig`].
+pub struct ServerConfigBuilder {
+    common: Common,
+    own: Vec<Credential>,
+    credentials: Option<Policy<dyn SelectCredential>>,
+    known_names: Option<Arc<Credentials>>,
+    require_known_name: bool,
+    choose_config: Option<Policy<dyn ChooseConfig>>,
+    client_auth: ClientAuth,
+    client_verifier: Option<Policy<dyn VerifyPeer>>,
+    client_order: bool,
+    ignore_unknown_alpn: bool,
+}
+
+common_setters!(ServerConfigBuilder);
+
+impl ServerConfigBuilder {
+    /// Adds a credential. The first is for clients that name no host, or one that nobody here has.
+    #[must_use]
+    pub fn credential(mut self, credential: Credential) -> Self {
+        self.own.push(credential);
+        self
+    }
+
+    /// Chooses credentials by another object, or by asking.
+    #[must_use]
+    pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
+        self.credentials = Some(credentials);
+        self
+    }
+
+    /// Chooses from a set that can be replaced while the server runs.
+    #[must_use]
+    pub fn replaceable_credentials(mut self, credentials: Arc<Credentials>) -> Self {
+        self.known_names = Some(Arc::clone(&credentials));
+        self.credentials = Some(Policy::Here(credentials));
+        self
+    }
+
+    /// Refuses clients that ask for a host none of the credentials has, with `unrecognized_name`. RFC 6066 3
+    #[must_use]
+    pub fn require_known_name(mut self) -> Self {
+        self.require_known_name = true;
+        self
+    }
+
+    /// Chooses the whole configuration by what the client says first.
+    #[must_use]
+    pub fn choose_config(mut self, choose: Policy<dyn ChooseConfig>) -> Self {
+        self.choose_config = Some(choose);
+        self
+    }
+
+    /// Asks clients for certificates that end in one of these roots.
+    #[must_use]
+    pub fn client_auth(self, demand: ClientAuth, roots: Roots) -> Self {
+        self.client_verifier(demand, Policy::Here(Arc::new(ChainPolicy::new(roots))))
+    }
+
+    /// Asks clients for certificates and decides by another verifier, or by asking.
+    #[must_use]
+    pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
+        self.client_auth = demand;
+        self.client_verifier = Some(verifier);
+        self
+    }
+
+    /// Follows the client's order of cipher suites and groups instead of our own. Default: off.
+    #[must_use]
+    pub fn prefer_client_order(mut self, on: bool) -> Self {
+        self.client_order = on;
+        self
+    }
+
+    /// Serves clients with which no application protocol is in common, as if neither had named any.
+    /// Default: off, they get no_application_protocol. RFC 7301 3.2
+    #[must_use]
+    pub fn ignore_unknown_alpn(mut self, on: bool) -> Self {
+        self.ignore_unknown_alpn = on;
+        self
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    /// If something necessary is missing or contradicts itself.
+    pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
+        self.common.check()?;
+        let mut known_names = self.known_names;
+        let credentials = match self.credentials {
+            Some(policy) => policy,
+            None if self.own.is_empty() && self.choose_config.is_none() => {
+                return Err(ConfigError::NoCredential);
+            }
+            None => {
+                let mut set = Credentials::new(self.own);
+                if self.require_known_name {
+                    set = set.require_known_name();
+                }
+                let set = Arc::new(set);
+                known_names = Some(Arc::clone(&set));
+                Policy::Here(set)
+            }
+        };
+        if self.client_auth != ClientAuth::None && self.client_verifier.is_none() {
+            return Err(ConfigError::NoClientVerifier);
+        }
+        Ok(Arc::new(ServerConfig {
+            common: self.common,
+            credentials,
+            known_names,
+            choose_config: self.choose_config,
+            client_auth: self.client_auth,
+            client_verifier: self.client_verifier,
+            client_order: self.client_order,
+            ignore_unknown_alpn: self.ignore_unknown_alpn,
+        }))
+    }
+}

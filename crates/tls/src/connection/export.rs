@@ -1,0 +1,64 @@
+//! Secrets that leave a connection on purpose: exporters, and traffic keys for another record layer.
+//! RFC 9846 7.5, RFC 5705
+//!
+//! Must not know: records. Next: `keys/`.
+
+use tercel_wire::ProtocolVersion;
+
+use crate::error::{Error, Misuse};
+use crate::keys::tls12::Exporter12;
+use crate::keys::tls13::ExporterSecret;
+
+/// Derives keying material for other protocols from a connection.
+pub struct Exporter(Kind);
+
+enum Kind {
+    Tls13(ExporterSecret),
+    Tls12(Box<Exporter12>),
+}
+
+impl Exporter {
+    pub(crate) fn tls13(secret: ExporterSecret) -> Self {
+        Self(Kind::Tls13(secret))
+    }
+
+    pub(crate) fn tls12(exporter: Exporter12) -> Self {
+        Self(Kind::Tls12(Box::new(exporter)))
+    }
+
+    /// Fills `out` with keying material for `label` and `context`. In TLS 1.3 no context and an empty
+    /// one give the same material, in TLS 1.2 they do not.
+    ///
+    /// # Errors
+    /// [`Misuse::InvalidArgument`] for lengths the protocol has no room for: an output beyond 255 hash
+    /// lengths or a label beyond 249 bytes (TLS 1.3), a context beyond 65535 bytes (TLS 1.2).
+    pub fn export(&self, label: &[u8], context: Option<&[u8]>, out: &mut [u8]) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Tls13(secret) => secret
+                .export(label, context.unwrap_or_default(), out)
+                .map_err(|_| Misuse::InvalidArgument.into()),
+            Kind::Tls12(exporter) => {
+                if context.is_some_and(|context| context.len() > usize::from(u16::MAX)) {
+                    return Err(Misuse::InvalidArgument.into());
+                }
+                exporter.export(label, context, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// Which version's exporter this is.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        match &self.0 {
+            Kind::Tls13(_) => ProtocolVersion::TLS13,
+            Kind::Tls12(_) => ProtocolVersion::TLS12,
+        }
+    }
+}
+
+impl core::fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Exporter").finish_non_exhaustive()
+    }
+}

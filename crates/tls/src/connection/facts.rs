@@ -1,0 +1,88 @@
+//! What a handshake agreed on.
+//!
+//! Must not know: how it was agreed. Next: [`super`].
+
+use pki_types::CertificateDer;
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+
+/// What was agreed, and what the peer showed of itself.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Facts {
+    /// The protocol version.
+    pub version: ProtocolVersion,
+    /// The cipher suite.
+    pub cipher_suite: CipherSuite,
+    /// The key exchange group; `None` if a resumption went without.
+    pub group: Option<NamedGroup>,
+    /// The scheme with which the peer signed, if it did.
+    pub peer_signature_scheme: Option<SignatureScheme>,
+    /// The scheme with which our side signed, if it did.
+    pub own_signature_scheme: Option<SignatureScheme>,
+    /// The application protocol. RFC 7301
+    pub alpn: Option<Vec<u8>>,
+    /// The host name: on a server the one the client asked for.
+    pub server_name: Option<String>,
+    /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
+    pub retried: bool,
+    /// Whether an earlier session was resumed.
+    pub resumed: bool,
+    /// TLS 1.2: whether the main secret is the extended one; always true in TLS 1.3. RFC 7627
+    pub extended_main_secret: bool,
+    /// TLS 1.2: whether the peer indicated secure renegotiation; always true in TLS 1.3. RFC 5746
+    pub secure_renegotiation: bool,
+    /// What became of early data.
+    pub early_data: EarlyData,
+    /// The OCSP response that was stapled to the peer's certificate. RFC 6066 8
+    pub ocsp_response: Option<Vec<u8>>,
+    /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
+    pub signed_certificate_timestamps: Option<Vec<u8>>,
+    pub(crate) peer_chain: Vec<CertificateDer<'static>>,
+}
+
+/// What became of early data. RFC 9846 4.3.10
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum EarlyData {
+    /// None was offered.
+    #[default]
+    NotOffered,
+    /// The server accepted it.
+    Accepted,
+    /// The server rejected it: what was sent early has to be sent again.
+    Rejected,
+}
+
+impl Facts {
+    pub(crate) fn new(version: ProtocolVersion, cipher_suite: CipherSuite) -> Self {
+        Self {
+            version,
+            cipher_suite,
+            group: None,
+            peer_signature_scheme: None,
+            own_signature_scheme: None,
+            alpn: None,
+            server_name: None,
+            retried: false,
+            resumed: false,
+            extended_main_secret: version == ProtocolVersion::TLS13,
+            secure_renegotiation: version == ProtocolVersion::TLS13,
+            early_data: EarlyData::NotOffered,
+            ocsp_response: None,
+            signed_certificate_timestamps: None,
+            peer_chain: Vec::new(),
+        }
+    }
+
+    /// The peer's certificates, leaf first; empty if it showed none, or if they were taken before.
+    #[must_use]
+    pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {
+        core::mem::take(&mut self.peer_chain)
+    }
+
+    /// The peer's certificates without taking them.
+    #[must_use]
+    pub fn peer_chain(&self) -> &[CertificateDer<'static>] {
+        &self.peer_chain
+    }
+}

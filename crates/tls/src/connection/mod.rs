@@ -1,0 +1,46 @@
+//! An established connection: two independent halves and the facts.
+//!
+//! After the handshake TLS is a matter of events, not of sequence, so everything here is plain
+//! synchronous code. Must not know: handshakes. Next: [`sender`], [`receiver`].
+
+pub(crate) mod buffer;
+pub(crate) mod export;
+pub(crate) mod facts;
+pub(crate) mod link;
+pub(crate) mod post_handshake;
+pub(crate) mod receiver;
+pub(crate) mod sender;
+pub(crate) mod stream;
+
+use export::Exporter;
+use facts::Facts;
+use receiver::Receiver;
+use sender::Sender;
+
+use crate::error::{Error, Misuse};
+
+/// What a handshake leads to. Take it apart: the halves are independent values.
+#[derive(Debug)]
+pub struct Connection {
+    /// Seals data for the peer.
+    pub sender: Sender,
+    /// Opens data from the peer.
+    pub receiver: Receiver,
+    /// What was agreed.
+    pub facts: Facts,
+    /// Derives keying material for other protocols.
+    pub exporter: Exporter,
+}
+
+impl Connection {
+    /// The current traffic secrets of TLS 1.3, (of the receiver, of the sender), for tests and debugging tools.
+    ///
+    /// # Errors
+    /// [`Misuse::WrongVersion`] in TLS 1.2, which has no traffic secrets.
+    pub fn traffic_secrets(&self) -> Result<(Vec<u8>, Vec<u8>), Error> {
+        let (Some(read), Some(write)) = (self.receiver.post().secret(), self.sender.secret()) else {
+            return Err(Misuse::WrongVersion.into());
+        };
+        Ok((read.as_bytes().to_vec(), write.as_bytes().to_vec()))
+    }
+}

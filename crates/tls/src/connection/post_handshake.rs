@@ -1,0 +1,192 @@
+//! What may come after the handshake besides data: alerts, KeyUpdate, NewSessionTicket. RFC 9846 4.7, 6
+//!
+//! Events without an order, so they are handlers, not a sequence.
+//! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller.
+
+use tercel_wire::{
+    AlertDescription, AlertLevel, ContentType, HandshakeType, KeyUpdate, KeyUpdateRequest,
+    NewSessionTicket13, ProtocolVersion,
+};
+
+use super::link::Link;
+use crate::config::policy::Side;
+use crate::error::{Error, Peer};
+use crate::keys::tls13::TrafficSecret;
+use crate::record::joiner::Joiner;
+use crate::record::limits;
+use crate::record::opener::Opener;
+
+/// The receiver's state apart from keys.
+pub(crate) struct PostHandshake {
+    side: Side,
+    version: ProtocolVersion,
+    /// TLS 1.3: where the next key comes from.
+    secret: Option<TrafficSecret>,
+    joiner: Joiner,
+    updates: u64,
+    updates_in_a_row: u8,
+    warnings_in_a_row: u8,
+}
+
+/// What a handled record means for the receiver.
+pub(crate) enum After {
+    GoOn,
+    Closed,
+}
+
+impl PostHandshake {
+    pub(crate) fn new(side: Side, version: ProtocolVersion, secret: Option<TrafficSecret>) -> Self {
+        Self {
+            side,
+            version,
+            secret,
+            joiner: Joiner::default(),
+            updates: 0,
+            updates_in_a_row: 0,
+            warnings_in_a_row: 0,
+        }
+    }
+
+    pub(crate) fn set_joiner(&mut self, joiner: Joiner) {
+        self.joiner = joiner;
+    }
+
+    pub(crate) fn version(&self) -> ProtocolVersion {
+        self.version
+    }
+
+    pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
+        self.secret.as_ref()
+    }
+
+    /// Application data arrived: no handshake message may be half there. RFC 9846 5.1
+    pub(crate) fn application_data(&mut self) -> Result<(), Error> {
+        self.updates_in_a_row = 0;
+        self.warnings_in_a_row = 0;
+        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
+    }
+
+    /// Handles the content of a record that is not application data.
+    pub(crate) fn handle(
+        &mut self,
+        content_type: ContentType,
+        content: &[u8],
+        opener: &mut Opener,
+        link: &Link,
+    ) -> Result<After, Error> {
+        match content_type {
+            ContentType::ALERT => self.alert(content),
+            ContentType::HANDSHAKE => {
+                self.joiner.push(content);
+                while let Some(message) = self.joiner.next()? {
+                    self.message(&message, opener, link)?;
+                }
+                Ok(After::GoOn)
+            }
+            _ => Err(Peer::UnexpectedRecord.into()),
+        }
+    }
+
+    fn alert(&mut self, content: &[u8]) -> Result<After, Error> {
+        let (level, description) = read_alert(content, self.version)?;
+        match (level, description) {
+            (AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY) => Ok(After::Closed),
+            (_, AlertDescription::CLOSE_NOTIFY) if self.version == ProtocolVersion::TLS13 => {
+                Ok(After::Closed)
+            }
+            _ => {
+                ignorable(level, description, self.version, &mut self.warnings_in_a_row)?;
+                Ok(After::GoOn)
+            }
+        }
+    }
+
+    fn message(&mut self, message: &[u8], opener: &mut Opener, link: &Link) -> Result<(), Error> {
+        let kind = HandshakeType(message.first().copied().unwrap_or_default());
+        let body = message.get(4..).unwrap_or_default();
+        if self.version != ProtocolVersion::TLS13 {
+            // We neither start nor grant another handshake. RFC 5246 7.4.1.1
+            return Err(match (kind, self.side) {
+                (HandshakeType::HELLO_REQUEST, Side::Client)
+                | (HandshakeType::CLIENT_HELLO, Side::Server) => Peer::Renegotiation.into(),
+                _ => Peer::UnexpectedMessage.into(),
+            });
+        }
+        match (kind, self.side) {
+            (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener, link),
+            (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
+                // A client that does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
+                let ticket = NewSessionTicket13::parse(body)?;
+                if ticket.lifetime > MAX_TICKET_LIFETIME {
+                    return Err(Peer::BadTicketLifetime.into());
+                }
+                Ok(())
+            }
+            _ => Err(Peer::UnexpectedMessage.into()),
+        }
+    }
+
+    fn key_update(&mut self, body: &[u8], opener: &mut Opener, link: &Link) -> Result<(), Error> {
+        let update = KeyUpdate::parse(body)?;
+        self.updates_in_a_row = self.updates_in_a_row.saturating_add(1);
+        if self.updates_in_a_row > limits::MAX_KEY_UPDATES_IN_A_ROW {
+            return Err(Peer::TooManyKeyUpdates.into());
+        }
+        // Keys change at the end of a record only. RFC 9846 5.1
+        if !self.joiner.is_empty() {
+            return Err(Peer::ExcessHandshakeData.into());
+        }
+        let Some(secret) = &mut self.secret else { return Err(Peer::UnexpectedMessage.into()) };
+        *secret = secret.next();
+        opener.install(secret.protection()?);
+        self.updates = self.updates.saturating_add(1);
+        // Past the limit a request for an update is ignored. RFC 9846 4.7.3
+        if update.request == KeyUpdateRequest::UPDATE_REQUESTED
+            && self.updates < limits::MAX_KEY_UPDATES
+        {
+            link.request_update();
+        }
+        Ok(())
+    }
+}
+
+/// Seven days, in seconds. RFC 9846 4.7.1
+const MAX_TICKET_LIFETIME: u32 = 604_800;
+
+/// The two bytes of an alert record. RFC 9846 6
+pub(crate) fn read_alert(
+    content: &[u8],
+    version: ProtocolVersion,
+) -> Result<(AlertLevel, AlertDescription), Error> {
+    let [level, description] = content else { return Err(Peer::BadAlert.into()) };
+    let (level, description) = (AlertLevel(*level), AlertDescription(*description));
+    let known = level == AlertLevel::WARNING || level == AlertLevel::FATAL;
+    // In TLS 1.3 the level says nothing. RFC 9846 6
+    if !known && version != ProtocolVersion::TLS13 {
+        return Err(Peer::IllegalAlertLevel.into());
+    }
+    Ok((level, description))
+}
+
+/// `Ok` for alerts that change nothing, within limits; the error for all others.
+pub(crate) fn ignorable(
+    level: AlertLevel,
+    description: AlertDescription,
+    version: ProtocolVersion,
+    in_a_row: &mut u8,
+) -> Result<(), Error> {
+    let ignored = if version == ProtocolVersion::TLS13 {
+        // The only alert besides close_notify that is no error. RFC 9846 6.1
+        description == AlertDescription::USER_CANCELED
+    } else {
+        level == AlertLevel::WARNING
+    };
+    if !ignored {
+        return Err(Error::AlertReceived(description));
+    }
+    *in_a_row = in_a_row.saturating_add(1);
+    if *in_a_row > limits::MAX_WARNING_ALERTS {
+        return Err(Peer::TooManyWarningAlerts.into());
+    }
+    Ok(())
+}

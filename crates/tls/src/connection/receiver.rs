@@ -1,0 +1,236 @@
+//! The reading half of a connection.
+//!
+//! Must not know: sockets, and the sender but for one atomic word. What is not application data goes
+//! to [`super::post_handshake`]. Next: [`super::sender`].
+
+use tercel_wire::{ContentType, ProtocolVersion};
+
+use super::buffer::Received;
+use super::link::Link;
+use super::post_handshake::{After, PostHandshake};
+use crate::error::Error;
+use crate::record::joiner::Joiner;
+use crate::record::opener::{Opener, OpenedInto};
+
+/// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
+pub struct Receiver {
+    opener: Opener,
+    post: PostHandshake,
+    link: Link,
+    state: State,
+    tolerate_truncation: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// close_notify arrived.
+    Closed,
+    Failed(Error),
+}
+
+/// What [`Receiver::open`] found.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Opened<'a> {
+    /// Application data, decrypted where it lay in the buffer.
+    Data(&'a mut [u8]),
+    /// No whole record is there: receive more.
+    More,
+    /// The peer sent close_notify: no more data will come. RFC 9846 6.1
+    Closed,
+}
+
+/// What [`Receiver::open_into`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Filled {
+    /// This many bytes of application data were written to the front of the output.
+    Data(usize),
+    /// No whole record is there: receive more.
+    More,
+    /// The next record may not fit into the output: use a larger one, or [`Receiver::open`].
+    TooSmall,
+    /// The peer sent close_notify: no more data will come. RFC 9846 6.1
+    Closed,
+}
+
+impl Receiver {
+    pub(crate) fn new(
+        opener: Opener,
+        joiner: Joiner,
+        post: PostHandshake,
+        link: Link,
+        tolerate_truncation: bool,
+    ) -> Self {
+        let mut post = post;
+        post.set_joiner(joiner);
+        Self { opener, post, link, state: State::Open, tolerate_truncation }
+    }
+
+    /// Opens the next record of application data in `received`, in place.
+    ///
+    /// Records that carry protocol messages are handled on the way; what they call for is sent by the
+    /// [`crate::Sender`], with its next data or by its `control`.
+    ///
+    /// # Errors
+    /// If the peer breaks the protocol, or sent a fatal alert. The error is final; the alert that it
+    /// calls for is sent by the sender.
+    pub fn open<'a>(&mut self, received: &'a mut Received) -> Result<Opened<'a>, Error> {
+        loop {
+            match self.state {
+                State::Open => {}
+                State::Closed => return Ok(Opened::Closed),
+                State::Failed(error) => return Err(error),
+            }
+            let Some((length, data)) = self.next(received)? else { return Ok(Opened::More) };
+            let Some(range) = data else { continue };
+            let record = received.take(length);
+            return Ok(Opened::Data(record.get_mut(range).unwrap_or_default()));
+        }
+    }
+
+    /// Opens the next record of application data straight into `out`, which spares a copy.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_into(&mut self, received: &mut Received, out: &mut [u8]) -> Result<Filled, Error> {
+        loop {
+            match self.state {
+                State::Open => {}
+                State::Closed => return Ok(Filled::Closed),
+                State::Failed(error) => return Err(error),
+            }
+            let framed = self.opener.frame(received.unread());
+            let Some(frame) = framed.map_err(|error| self.fail(error))? else {
+                return Ok(Filled::More);
+            };
+            if out.len() < self.opener.room_needed(frame.total) {
+                return Ok(Filled::TooSmall);
+            }
+            let record = received.take(frame.total);
+            let opened = self.opener.open_into(frame, record, out);
+            match opened.map_err(|error| self.fail(error))? {
+                None | Some(OpenedInto::Into(ContentType::APPLICATION_DATA, 0)) => {}
+                Some(OpenedInto::Into(ContentType::APPLICATION_DATA, length)) => {
+                    let whole = self.post.application_data();
+                    whole.map_err(|error| self.fail(error))?;
+                    return Ok(Filled::Data(length));
+                }
+                Some(OpenedInto::Into(content_type, length)) => {
+                    // Not for the application: out of its buffer without a trace.
+                    let region = out.get_mut(..length.saturating_add(1).min(out.len()));
+                    let region = region.unwrap_or_default();
+                    let content = region.get(..length).unwrap_or_default();
+                    let after = self.post.handle(content_type, content, &mut self.opener, &self.link);
+                    tercel_crypto::wipe(region);
+                    self.after(after)?;
+                }
+                Some(OpenedInto::Plain(opened)) => {
+                    let content = record.get(opened.plaintext).unwrap_or_default();
+                    let after =
+                        self.post.handle(opened.content_type, content, &mut self.opener, &self.link);
+                    self.after(after)?;
+                }
+            }
+        }
+    }
+
+    /// Says that the transport has ended.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] unless close_notify came first, or the configuration tolerates it.
+    pub fn end_of_input(&mut self) -> Result<(), Error> {
+        match self.state {
+            State::Closed => Ok(()),
+            State::Open if self.tolerate_truncation => {
+                self.state = State::Closed;
+                Ok(())
+            }
+            State::Open => {
+                self.state = State::Failed(Error::Truncated);
+                Err(Error::Truncated)
+            }
+            State::Failed(error) => Err(error),
+        }
+    }
+
+    /// Records opened under the current key.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.opener.sequence()
+    }
+
+    /// The output length with which [`Self::open_into`] takes any record.
+    #[must_use]
+    pub fn max_opened_length(&self) -> usize {
+        crate::record::limits::MAX_PROTECTED_TLS12
+    }
+
+    pub(crate) fn version(&self) -> ProtocolVersion {
+        self.post.version()
+    }
+
+    pub(crate) fn post(&self) -> &PostHandshake {
+        &self.post
+    }
+
+    /// Opens one record. `None`: not there yet. The range, if it is application data, lies within the
+    /// record, which then is still the first thing unread.
+    #[allow(clippy::type_complexity)]
+    fn next(
+        &mut self,
+        received: &mut Received,
+    ) -> Result<Option<(usize, Option<core::ops::Range<usize>>)>, Error> {
+        let framed = self.opener.frame(received.unread());
+        let Some(frame) = framed.map_err(|error| self.fail(error))? else { return Ok(None) };
+        let record = received.peek(frame.total);
+        let opened = self.opener.open(frame, record);
+        let opened = match opened {
+            Ok(Some(opened)) => opened,
+            Ok(None) => {
+                received.take(frame.total);
+                return Ok(Some((frame.total, None)));
+            }
+            Err(error) => return Err(self.fail(error)),
+        };
+        if opened.content_type == ContentType::APPLICATION_DATA && self.opener.is_protected() {
+            let whole = self.post.application_data();
+            whole.map_err(|error| self.fail(error))?;
+            if !opened.plaintext.is_empty() {
+                return Ok(Some((frame.total, Some(opened.plaintext))));
+            }
+            received.take(frame.total);
+            return Ok(Some((frame.total, None)));
+        }
+        let content = record.get(opened.plaintext).unwrap_or_default();
+        let after = self.post.handle(opened.content_type, content, &mut self.opener, &self.link);
+        received.take(frame.total);
+        self.after(after)?;
+        Ok(Some((frame.total, None)))
+    }
+
+    fn after(&mut self, after: Result<After, Error>) -> Result<(), Error> {
+        match after {
+            Ok(After::GoOn) => Ok(()),
+            Ok(After::Closed) => {
+                self.state = State::Closed;
+                self.link.peer_closed();
+                Ok(())
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        self.state = State::Failed(error);
+        self.link.fail(error.alert());
+        error
+    }
+}
+
+impl core::fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Receiver").field("state", &self.state).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,241 @@
+//! The writing half of a connection.
+//!
+//! Must not know: sockets, and the receiver but for one atomic word. Next: [`super::receiver`].
+
+use tercel_wire::{
+    AlertDescription, AlertLevel, ContentType, KeyUpdateRequest, ProtocolVersion, Writer,
+};
+
+use super::link::Link;
+use crate::error::{Error, Local, Misuse};
+use crate::keys::tls13::TrafficSecret;
+use crate::record::limits;
+use crate::record::sealer::Sealer;
+
+/// Seals application data. Independent of the [`crate::Receiver`]: the two can live in two tasks.
+pub struct Sender {
+    sealer: Sealer,
+    version: ProtocolVersion,
+    /// TLS 1.3: where the next key comes from.
+    secret: Option<TrafficSecret>,
+    updates: u64,
+    link: Link,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// close_notify or a fatal alert was sent.
+    Closed,
+}
+
+/// What [`Sender::seal`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Bytes of plaintext that are in records now.
+    pub consumed: usize,
+    /// Bytes of output to send.
+    pub written: usize,
+}
+
+/// Room that pending messages may need ahead of data: a key update and an alert, padded or not.
+const CONTROL_ROOM: usize = 2 * (limits::HEADER + 256);
+
+impl Sender {
+    pub(crate) fn new(
+        sealer: Sealer,
+        version: ProtocolVersion,
+        secret: Option<TrafficSecret>,
+        link: Link,
+    ) -> Self {
+        Self { sealer, version, secret, updates: 0, link, state: State::Open }
+    }
+
+    /// Seals from the front of `plaintext` into `out`, as many records as fit.
+    ///
+    /// Pending protocol messages (the answer to a key update, an alert) go first. If `consumed` is less
+    /// than the plaintext's length, send what was written and call again.
+    ///
+    /// # Errors
+    /// [`Misuse::OutputTooSmall`] if not even one byte fits; [`Local::Closed`] after [`Self::close`];
+    /// [`Local::Failed`] after a failure of the receiver, whose alert was written by an earlier call.
+    pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
+        self.require_open()?;
+        let mut before = 0;
+        if self.link.signals().any() || self.sealer.key_nearly_spent() {
+            let mut control = Vec::new();
+            self.write_pending(&mut control)?;
+            let room = out.get_mut(..control.len()).ok_or(Misuse::OutputTooSmall)?;
+            room.copy_from_slice(&control);
+            before = control.len();
+            if self.state == State::Closed {
+                return Ok(Sealed { consumed: 0, written: before });
+            }
+        }
+        let room = out.get_mut(before..).unwrap_or_default();
+        let (consumed, written) =
+            self.sealer.seal(ContentType::APPLICATION_DATA, plaintext, room)?;
+        if consumed == 0 && before == 0 && !plaintext.is_empty() {
+            return Err(Misuse::OutputTooSmall.into());
+        }
+        Ok(Sealed { consumed, written: before.saturating_add(written) })
+    }
+
+    /// Seals all of `plaintext` onto the end of `out`.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub fn seal_to(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        self.control(out)?;
+        self.require_open()?;
+        self.sealer.seal_to(ContentType::APPLICATION_DATA, plaintext, out)
+    }
+
+    /// The output length that surely takes `length` bytes of plaintext in one call of [`Self::seal`].
+    #[must_use]
+    pub fn sealed_length(&self, length: usize) -> usize {
+        let fragment = usize::from(self.sealer.max_fragment()).max(1);
+        let full = length.checked_div(fragment).unwrap_or_default();
+        let rest = length.checked_rem(fragment).unwrap_or_default();
+        full.saturating_mul(self.sealer.record_length(fragment))
+            .saturating_add(self.sealer.record_length(rest))
+            .saturating_add(CONTROL_ROOM)
+    }
+
+    /// The most plaintext bytes one record carries.
+    #[must_use]
+    pub fn max_fragment(&self) -> usize {
+        usize::from(self.sealer.max_fragment())
+    }
+
+    /// Appends what is pending without data: the answer to a key update, an alert after a failure of
+    /// the receiver, and in TLS 1.2 the answer to close_notify. Cheap if nothing is.
+    ///
+    /// # Errors
+    /// If a cryptographic operation fails.
+    pub fn control(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.state == State::Open && (self.link.signals().any() || self.sealer.key_nearly_spent())
+        {
+            self.write_pending(out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends close_notify. Nothing can be sealed afterwards; a second call does nothing. RFC 9846 6.1
+    ///
+    /// # Errors
+    /// If a cryptographic operation fails.
+    pub fn close(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.control(out)?;
+        if self.state == State::Open {
+            self.alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a fatal alert of the application's choice, and closes.
+    ///
+    /// # Errors
+    /// If a cryptographic operation fails.
+    pub fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.state == State::Open {
+            self.alert(AlertLevel::FATAL, alert, out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a `KeyUpdate` and changes to the next key; `request` asks the peer to do the same.
+    /// RFC 9846 4.7.3
+    ///
+    /// # Errors
+    /// [`Misuse::WrongVersion`] in TLS 1.2.
+    pub fn update_key(&mut self, request: bool, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.require_open()?;
+        let request = if request {
+            KeyUpdateRequest::UPDATE_REQUESTED
+        } else {
+            KeyUpdateRequest::UPDATE_NOT_REQUESTED
+        };
+        self.write_update(request, out)
+    }
+
+    /// Records sealed under the current key.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sealer.sequence()
+    }
+
+    pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
+        self.secret.as_ref()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sealer_mut(&mut self) -> &mut Sealer {
+        &mut self.sealer
+    }
+
+    fn require_open(&self) -> Result<(), Error> {
+        match self.state {
+            State::Open => Ok(()),
+            State::Closed if self.link.signals().failed().is_some() => Err(Local::Failed.into()),
+            State::Closed => Err(Local::Closed.into()),
+        }
+    }
+
+    fn write_pending(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let signals = self.link.signals();
+        if let Some(alert) = signals.failed() {
+            self.state = State::Closed;
+            if let Some(alert) = alert {
+                self.alert(AlertLevel::FATAL, alert, out)?;
+            }
+            return Ok(());
+        }
+        let tls13 = self.version == ProtocolVersion::TLS13;
+        if signals.peer_closed() && !tls13 {
+            // In TLS 1.2 a close is answered at once, in TLS 1.3 it ends one direction only. RFC 5246 7.2.1
+            return self.alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
+        }
+        if signals.update_requested() {
+            self.link.update_done();
+            self.write_update(KeyUpdateRequest::UPDATE_NOT_REQUESTED, out)?;
+        } else if self.sealer.key_nearly_spent() && tls13 {
+            // A key is replaced before its limit is reached. RFC 9846 5.5
+            self.write_update(KeyUpdateRequest::UPDATE_NOT_REQUESTED, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_update(&mut self, request: KeyUpdateRequest, out: &mut Vec<u8>) -> Result<(), Error> {
+        let secret = self.secret.as_mut().ok_or(Misuse::WrongVersion)?;
+        if self.updates >= limits::MAX_KEY_UPDATES {
+            return Err(Local::KeyExhausted.into());
+        }
+        let mut message = Vec::new();
+        let mut writer = Writer::new(&mut message);
+        tercel_wire::KeyUpdate { request }.encode(&mut writer);
+        writer.finish()?;
+        self.sealer.seal_to(ContentType::HANDSHAKE, &message, out)?;
+        *secret = secret.next();
+        self.sealer.install(secret.protection()?);
+        self.updates = self.updates.saturating_add(1);
+        Ok(())
+    }
+
+    fn alert(
+        &mut self,
+        level: AlertLevel,
+        description: AlertDescription,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        self.state = State::Closed;
+        self.sealer.seal_to(ContentType::ALERT, &[level.0, description.0], out)
+    }
+}
+
+impl core::fmt::Debug for Sender {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Sender").field("state", &self.state).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! A connection over a blocking transport, as `Read + Write`.
+//!
+//! Must not know: the protocol; it moves bytes between a transport and the halves.
+//! Next: [`super::sender`], [`super::receiver`].
+
+use std::io::{self, Read, Write};
+
+use super::Connection;
+use super::buffer::Received;
+use super::receiver::{Filled, Opened};
+use crate::error::Error;
+
+/// A TLS stream over anything that reads and writes.
+///
+/// `read` returns 0 after the peer's close_notify; an end of the transport without it is
+/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
+#[derive(Debug)]
+pub struct Stream<T> {
+    transport: T,
+    connection: Connection,
+    received: Received,
+    /// Plaintext that was opened but not yet asked for.
+    opened: Vec<u8>,
+    taken: usize,
+    sealed: Vec<u8>,
+}
+
+impl<T: Read + Write> Stream<T> {
+    /// Joins a connection with its transport. `received` holds what the handshake has read too far.
+    #[must_use]
+    pub fn new(transport: T, connection: Connection, received: Received) -> Self {
+        Self {
+            transport,
+            connection,
+            received,
+            opened: Vec::new(),
+            taken: 0,
+            sealed: Vec::new(),
+        }
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The connection, to change it.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// The transport.
+    #[must_use]
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// Sends close_notify and flushes. Reading goes on until the peer closes too.
+    ///
+    /// # Errors
+    /// Those of the transport.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.connection.sender.close(&mut self.sealed).map_err(to_io)?;
+        self.send_sealed()?;
+        self.transport.flush()
+    }
+
+    /// Changes to the next sending key, and asks the peer to do the same if `request` is set.
+    /// RFC 9846 4.7.3
+    ///
+    /// # Errors
+    /// Those of the transport; [`crate::Misuse::WrongVersion`] in TLS 1.2.
+    pub fn update_key(&mut self, request: bool) -> io::Result<()> {
+        self.connection.sender.update_key(request, &mut self.sealed).map_err(to_io)?;
+        self.send_sealed()
+    }
+
+    /// Takes the stream apart.
+    #[must_use]
+    pub fn into_parts(self) -> (T, Connection, Received) {
+        (self.transport, self.connection, self.received)
+    }
+
+    fn send_sealed(&mut self) -> io::Result<()> {
+        let sent = self.transport.write_all(&self.sealed);
+        self.sealed.clear();
+        sent
+    }
+
+    /// Whatever the receiver made necessary leaves now, errors' alerts included.
+    fn send_control(&mut self) -> io::Result<()> {
+        self.connection.sender.control(&mut self.sealed).map_err(to_io)?;
+        if self.sealed.is_empty() { Ok(()) } else { self.send_sealed() }
+    }
+
+    fn take_opened(&mut self, out: &mut [u8]) -> usize {
+        let rest = self.opened.get(self.taken..).unwrap_or_default();
+        let count = rest.len().min(out.len());
+        for (to, from) in out.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        self.taken = self.taken.saturating_add(count);
+        if self.taken == self.opened.len() {
+            self.opened = Vec::new();
+            self.taken = 0;
+        }
+        count
+    }
+
+    fn open_aside(&mut self) -> Result<bool, Error> {
+        match self.connection.receiver.open(&mut self.received)? {
+            Opened::Data(data) => {
+                self.opened.clear();
+                self.opened.extend_from_slice(data);
+                self.taken = 0;
+                Ok(true)
+            }
+            Opened::More | Opened::Closed => Ok(false),
+        }
+    }
+}
+
+impl<T: Read + Write> Read for Stream<T> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if !self.opened.is_empty() {
+                return Ok(self.take_opened(out));
+            }
+            let filled = self.connection.receiver.open_into(&mut self.received, out);
+            let filled = match filled {
+                Ok(Filled::TooSmall) => match self.open_aside() {
+                    Ok(_) => continue,
+                    Err(error) => Err(error),
+                },
+                other => other,
+            };
+            self.send_control()?;
+            match filled.map_err(to_io)? {
+                Filled::Data(count) => return Ok(count),
+                Filled::Closed => return Ok(0),
+                Filled::TooSmall => {}
+                Filled::More => {
+                    if self.received.read_from(&mut self.transport)? == 0 {
+                        self.connection.receiver.end_of_input().map_err(to_io)?;
+                        return Ok(0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Read + Write> Write for Stream<T> {
+    fn write(&mut self, plaintext: &[u8]) -> io::Result<usize> {
+        let most = 4 * self.connection.sender.max_fragment();
+        let now = plaintext.get(..most).unwrap_or(plaintext);
+        self.connection.sender.seal_to(now, &mut self.sealed).map_err(to_io)?;
+        self.send_sealed()?;
+        Ok(now.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send_control()?;
+        self.transport.flush()
+    }
+}
+
+/// TLS errors in the language of `std::io`.
+pub(crate) fn to_io(error: Error) -> io::Error {
+    let kind = match error {
+        Error::Truncated | Error::ClosedInHandshake => io::ErrorKind::UnexpectedEof,
+        Error::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
+        Error::Misuse(_) => io::ErrorKind::InvalidInput,
+        Error::Peer(_) | Error::Refused(_) => io::ErrorKind::InvalidData,
+        Error::Local(_) => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
+}

@@ -1,0 +1,355 @@
+//! What can go wrong, and what the peer is told about it.
+//!
+//! An error is never less specific than its alert: [`Error::alert`] is one exhaustive match, and only
+//! `handshake/mod.rs` and `connection/` turn its answer into a record.
+//! Must not know: how an alert is sent. Next: `handshake/mod.rs`.
+
+use core::fmt;
+
+use tercel_crypto::CryptoError;
+use tercel_pki::RefusalReason;
+use tercel_wire::{AlertDescription, DecodeError};
+
+/// Why a handshake or a connection cannot go on.
+///
+/// Small and `Copy`; the chain and the names behind [`Error::Refused`] are kept by
+/// [`crate::Handshake::refusal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The peer broke a rule of the protocol, or offers nothing that we accept.
+    Peer(Peer),
+    /// The peer sent a fatal alert.
+    AlertReceived(AlertDescription),
+    /// The peer's certificate was refused. [`crate::Handshake::refusal`] has the details.
+    Refused(RefusalReason),
+    /// The transport ended without close_notify: what was received may be cut short. RFC 9846 6.1
+    Truncated,
+    /// The peer closed the connection before the handshake was complete.
+    ClosedInHandshake,
+    /// Something on our own side is missing or failed.
+    Local(Local),
+    /// The caller used an object in a way its documentation rules out.
+    Misuse(Misuse),
+}
+
+/// Rules that a peer can break, and offers that do not meet ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Peer {
+    /// A message or extension does not have the form its RFC gives it.
+    Decode(DecodeError),
+    /// A handshake message that may not come at this point.
+    UnexpectedMessage,
+    /// A record whose content type may not come at this point.
+    UnexpectedRecord,
+    /// A content type that does not exist.
+    UnknownContentType,
+    /// A record claims a protocol version it may not have.
+    WrongRecordVersion,
+    /// The first bytes are plain HTTP, not TLS.
+    PlainHttp,
+    /// A record is longer than RFC 9846 5.1, 5.2 or the agreed `record_size_limit` allows.
+    RecordTooLong,
+    /// A record failed authentication.
+    BadRecordMac,
+    /// A protected record without a content type. RFC 9846 5.4
+    MissingContentType,
+    /// Records without content, one after the other without end.
+    TooManyEmptyRecords,
+    /// Warning alerts, one after the other without end.
+    TooManyWarningAlerts,
+    /// An alert record of the wrong size, or a level or description that may not be used.
+    BadAlert,
+    /// An alert level other than warning and fatal.
+    IllegalAlertLevel,
+    /// A `change_cipher_spec` that is malformed or not allowed at this point.
+    BadChangeCipherSpec,
+    /// More compatibility `change_cipher_spec` records than any handshake needs.
+    TooManyChangeCipherSpecs,
+    /// Key updates, one after the other without application data.
+    TooManyKeyUpdates,
+    /// More early data than a server that rejected it passes over.
+    TooMuchSkippedEarlyData,
+    /// A handshake message crosses a change of keys. RFC 9846 5.1
+    ExcessHandshakeData,
+    /// A handshake message is split by another kind of record. RFC 9846 5.1
+    InterruptedHandshakeMessage,
+    /// A handshake message is longer than its kind may be.
+    MessageTooLong,
+    /// No protocol version in common.
+    UnsupportedVersion,
+    /// The server chose a version that was not offered.
+    WrongVersionChosen,
+    /// A 1.3 server's random says that a middle party forced an older version. RFC 9846 4.2.3
+    Downgrade,
+    /// The client fell back to a lower version than we share. RFC 7507
+    InappropriateFallback,
+    /// No cipher suite in common.
+    NoSharedCipherSuite,
+    /// The server chose a cipher suite that was not offered or does not fit the version.
+    WrongCipherSuiteChosen,
+    /// A second `ServerHello` names another suite than the retry request did. RFC 9846 4.2.4
+    CipherSuiteChangedAfterRetry,
+    /// No key exchange group in common.
+    NoSharedGroup,
+    /// A group that was not offered, or a key share for another group than asked.
+    WrongGroup,
+    /// A key share or point that its group does not allow.
+    BadKeyShare,
+    /// No signature scheme in common with the credentials at hand.
+    NoCommonSignatureScheme,
+    /// A signature by a scheme that was not offered or does not fit the key.
+    WrongSignatureScheme,
+    /// A signature that does not verify.
+    BadSignature,
+    /// A certificate whose key cannot be used with this cipher suite.
+    WrongCertificateType,
+    /// The other side's leaf certificate has no key that can be read.
+    BadCertificateKey,
+    /// `Finished` does not match what was said.
+    BadFinished,
+    /// A Pre-shared key binder that does not match. RFC 9846 4.3.11
+    BadBinder,
+    /// No application protocol in common. RFC 7301 3.2
+    NoApplicationProtocol,
+    /// The server chose an application protocol that was not offered.
+    WrongApplicationProtocol,
+    /// No credential for the name the client asked for. RFC 6066 3
+    UnrecognizedName,
+    /// An extension where it is not allowed, or as an answer to nothing.
+    UnexpectedExtension,
+    /// A `ClientHello` without the extension that its other contents demand. RFC 9846 9.2
+    MissingExtension,
+    /// A server message without the extension that its kind demands.
+    MissingServerExtension,
+    /// No certificate where one is required.
+    CertificateRequired,
+    /// A server sent an empty `Certificate`.
+    EmptyCertificate,
+    /// A second `HelloRetryRequest`. RFC 9846 4.2.4
+    SecondRetry,
+    /// A `HelloRetryRequest` that would not change the `ClientHello`. RFC 9846 4.2.4
+    PointlessRetry,
+    /// The second `ClientHello` changed more than it may. RFC 9846 4.2.2
+    SecondHelloChanged,
+    /// The session id was not echoed. RFC 9846 4.2.3
+    SessionIdNotEchoed,
+    /// A compression method other than null.
+    Compression,
+    /// A `legacy_version` or similar field with a value its RFC rules out.
+    IllegalParameter,
+    /// The renegotiation indication does not match an initial handshake. RFC 5746 3.4, 3.6
+    RenegotiationMismatch,
+    /// The peer does not support secure renegotiation indication and we require it. RFC 5746 4.1
+    UnsafeLegacyRenegotiation,
+    /// A renegotiation attempt.
+    Renegotiation,
+    /// The peer lacks the extended main secret and our configuration requires it. RFC 7627
+    ExtendedMainSecretRequired,
+    /// A certificate context that does not match the request. RFC 9846 4.5.2
+    WrongCertificateContext,
+    /// A certificate status that was not asked for or has an unknown type.
+    BadCertificateStatus,
+    /// A ticket lifetime beyond seven days. RFC 9846 4.7.1
+    BadTicketLifetime,
+    /// Early data where none was agreed, or more than was allowed.
+    UnexpectedEarlyData,
+}
+
+/// What our own side can lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Local {
+    /// A cryptographic operation failed for a reason that is not the peer's.
+    Crypto(CryptoError),
+    /// A message we wanted to send does not fit its own length fields.
+    Encode,
+    /// No credential was given for a server.
+    NoCredential,
+    /// The private key's holder refused to sign or failed.
+    SigningFailed,
+    /// The application refused the connection by answering a question with "no".
+    RefusedByApplication,
+    /// The sequence number or the key's use count reached its end.
+    KeyExhausted,
+    /// This connection was closed by our own side already.
+    Closed,
+    /// An error happened earlier on this connection; its keys are gone.
+    Failed,
+}
+
+/// Calls that the documentation rules out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// `advance` or `answer` after the handshake ended, in success or error.
+    HandshakeOver,
+    /// `answer` without an open question, or with an answer of another kind.
+    WrongAnswer,
+    /// A question is open: `answer` comes first.
+    QuestionOpen,
+    /// The output slice cannot hold even one record.
+    OutputTooSmall,
+    /// The version in use has no such operation.
+    WrongVersion,
+    /// A length or value outside the documented range.
+    InvalidArgument,
+}
+
+impl Error {
+    /// The alert that tells the peer about this error, or `None` if nothing is to be sent.
+    #[must_use]
+    pub fn alert(self) -> Option<AlertDescription> {
+        match self {
+            Self::Peer(peer) => Some(peer.alert()),
+            Self::Refused(reason) => Some(refusal_alert(reason)),
+            Self::Local(local) => local.alert(),
+            Self::AlertReceived(_)
+            | Self::Truncated
+            | Self::ClosedInHandshake
+            | Self::Misuse(_) => None,
+        }
+    }
+}
+
+impl Peer {
+    /// The alert for this violation.
+    #[must_use]
+    pub fn alert(self) -> AlertDescription {
+        use AlertDescription as A;
+        match self {
+            Self::Decode(error) => error.alert(),
+            Self::UnexpectedMessage
+            | Self::UnexpectedRecord
+            | Self::UnknownContentType
+            | Self::TooManyEmptyRecords
+            | Self::TooManyChangeCipherSpecs
+            | Self::BadChangeCipherSpec
+            | Self::TooManyKeyUpdates
+            | Self::TooMuchSkippedEarlyData
+            | Self::ExcessHandshakeData
+            | Self::InterruptedHandshakeMessage
+            | Self::MissingContentType
+            | Self::SecondRetry
+            | Self::UnexpectedEarlyData => A::UNEXPECTED_MESSAGE,
+            Self::PlainHttp | Self::WrongRecordVersion | Self::UnsupportedVersion => {
+                A::PROTOCOL_VERSION
+            }
+            Self::RecordTooLong => A::RECORD_OVERFLOW,
+            Self::BadRecordMac => A::BAD_RECORD_MAC,
+            Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
+            Self::MessageTooLong
+            | Self::WrongVersionChosen
+            | Self::Downgrade
+            | Self::WrongCipherSuiteChosen
+            | Self::CipherSuiteChangedAfterRetry
+            | Self::WrongGroup
+            | Self::BadKeyShare
+            | Self::WrongSignatureScheme
+            | Self::WrongCertificateType
+            | Self::WrongApplicationProtocol
+            | Self::PointlessRetry
+            | Self::IllegalAlertLevel
+            | Self::SecondHelloChanged
+            | Self::SessionIdNotEchoed
+            | Self::Compression
+            | Self::IllegalParameter
+            | Self::WrongCertificateContext
+            | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
+            Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
+            Self::NoSharedCipherSuite
+            | Self::NoSharedGroup
+            | Self::NoCommonSignatureScheme
+            | Self::RenegotiationMismatch
+            | Self::UnsafeLegacyRenegotiation
+            | Self::ExtendedMainSecretRequired => A::HANDSHAKE_FAILURE,
+            Self::Renegotiation => A::NO_RENEGOTIATION,
+            Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
+            Self::BadCertificateKey => A::BAD_CERTIFICATE,
+            Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
+            Self::UnrecognizedName => A::UNRECOGNIZED_NAME,
+            Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
+            Self::MissingExtension | Self::MissingServerExtension => A::MISSING_EXTENSION,
+            Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
+            Self::EmptyCertificate => A::DECODE_ERROR,
+            Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        }
+    }
+}
+
+impl Local {
+    fn alert(self) -> Option<AlertDescription> {
+        match self {
+            Self::Crypto(_) | Self::Encode | Self::SigningFailed => {
+                Some(AlertDescription::INTERNAL_ERROR)
+            }
+            Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
+            Self::RefusedByApplication => Some(AlertDescription::ACCESS_DENIED),
+            Self::KeyExhausted => Some(AlertDescription::INTERNAL_ERROR),
+            Self::Closed | Self::Failed => None,
+        }
+    }
+}
+
+/// The alert for a refused certificate. RFC 9846 6.2
+fn refusal_alert(reason: RefusalReason) -> AlertDescription {
+    let _ = reason;
+    AlertDescription::BAD_CERTIFICATE
+}
+
+impl From<Peer> for Error {
+    fn from(peer: Peer) -> Self {
+        Self::Peer(peer)
+    }
+}
+
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        Self::Peer(Peer::Decode(error))
+    }
+}
+
+impl From<Local> for Error {
+    fn from(local: Local) -> Self {
+        Self::Local(local)
+    }
+}
+
+impl From<Misuse> for Error {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+/// Cryptographic failures that are not the peer's doing. Where they are, the call site says so.
+impl From<CryptoError> for Error {
+    fn from(error: CryptoError) -> Self {
+        Self::Local(Local::Crypto(error))
+    }
+}
+
+impl From<tercel_wire::EncodeError> for Error {
+    fn from(_: tercel_wire::EncodeError) -> Self {
+        Self::Local(Local::Encode)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Peer(Peer::Decode(error)) => write!(f, "malformed message from the peer: {error}"),
+            Self::Peer(Peer::PlainHttp) => f.write_str("the peer speaks plain HTTP, not TLS"),
+            Self::Peer(peer) => write!(f, "the peer broke the protocol: {peer:?}"),
+            Self::AlertReceived(alert) => write!(f, "the peer sent the alert {alert:?}"),
+            Self::Refused(reason) => write!(f, "certificate refused: {reason}"),
+            Self::Truncated => f.write_str("the connection ended without close_notify"),
+            Self::ClosedInHandshake => f.write_str("the peer closed during the handshake"),
+            Self::Local(Local::Crypto(error)) => write!(f, "cryptographic operation failed: {error}"),
+            Self::Local(local) => write!(f, "our side failed: {local:?}"),
+            Self::Misuse(misuse) => write!(f, "misuse of the library: {misuse:?}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

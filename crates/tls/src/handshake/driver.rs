@@ -1,0 +1,265 @@
+//! Between a coroutine and its transport of records: feeds it messages, carries out its commands.
+//!
+//! Another transport (QUIC's CRYPTO frames) would replace this file and leave the coroutines as they are.
+//! Must not know: what the messages say. Next: [`super::flow`].
+
+use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
+
+use super::coroutine::{Coroutine, Mailbox};
+use super::established::Established;
+use super::flow::{Command, Keys, Post, Wanted};
+use super::question::Question;
+use crate::config::policy::Side;
+use crate::connection::Connection;
+use crate::connection::buffer::Received;
+use crate::connection::link::Link;
+use crate::connection::post_handshake::{self, PostHandshake};
+use crate::connection::receiver::Receiver;
+use crate::connection::sender::Sender;
+use crate::error::{Error, Peer};
+use crate::keys::tls13::TrafficSecret;
+use crate::record::frame::Expect;
+use crate::record::joiner::Joiner;
+use crate::record::limits;
+use crate::record::opener::Opener;
+use crate::record::sealer::Sealer;
+
+/// A handshake on its way, over records.
+pub(crate) struct Driver {
+    coroutine: Coroutine<Result<Established, Error>>,
+    post: Mailbox<Post>,
+    side: Side,
+    version: Option<ProtocolVersion>,
+    sealer: Sealer,
+    opener: Opener,
+    joiner: Joiner,
+    read_secret: Option<TrafficSecret>,
+    write_secret: Option<TrafficSecret>,
+    change_cipher_specs: u8,
+    warnings_in_a_row: u8,
+}
+
+/// Where a handshake stopped.
+pub(crate) enum Step {
+    Receive,
+    Ask(Question),
+    Connected(Box<Connection>),
+}
+
+impl Driver {
+    pub(crate) fn new(
+        side: Side,
+        coroutine: Coroutine<Result<Established, Error>>,
+        post: Mailbox<Post>,
+    ) -> Self {
+        let mut sealer = Sealer::new();
+        if side == Side::Client {
+            // A first ClientHello may say 3.1, for the sake of old servers. RFC 9846 5.1
+            sealer.set_header_version([3, 1]);
+        }
+        Self {
+            coroutine,
+            post,
+            side,
+            version: None,
+            sealer,
+            opener: Opener::new(),
+            joiner: Joiner::default(),
+            read_secret: None,
+            write_secret: None,
+            change_cipher_specs: 0,
+            warnings_in_a_row: 0,
+        }
+    }
+
+    pub(crate) fn advance(
+        &mut self,
+        received: &mut Received,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, Error> {
+        loop {
+            let ended = self.coroutine.resume();
+            self.carry_out(out)?;
+            if let Some(result) = ended {
+                return Ok(Step::Connected(Box::new(self.connect(result?))));
+            }
+            let wanted = self.post.open().wanted;
+            if wanted == Some(Wanted::Answer) {
+                if let Some(question) = self.post.open().question.take() {
+                    return Ok(Step::Ask(question));
+                }
+            }
+            if !self.feed(wanted, received)? {
+                return Ok(Step::Receive);
+            }
+        }
+    }
+
+    /// Seals a fatal alert as the last thing this handshake says.
+    pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        let content = [AlertLevel::FATAL.0, alert.0];
+        // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
+        let _ = self.sealer.seal_to(ContentType::ALERT, &content, out);
+    }
+
+    pub(crate) fn post(&self) -> &Mailbox<Post> {
+        &self.post
+    }
+
+    /// Gets what the coroutine waits for out of the records received. `false`: not there yet.
+    fn feed(&mut self, wanted: Option<Wanted>, received: &mut Received) -> Result<bool, Error> {
+        loop {
+            if wanted == Some(Wanted::Message) {
+                if let Some(message) = self.joiner.next()? {
+                    self.post.open().message = Some(message);
+                    return Ok(true);
+                }
+            } else if !self.joiner.is_empty() {
+                return Err(Peer::UnexpectedMessage.into());
+            }
+            let Some(frame) = self.opener.frame(received.unread())? else { return Ok(false) };
+            let record = received.take(frame.total);
+            let Some(opened) = self.opener.open(frame, record)? else { continue };
+            let content = record.get(opened.plaintext).unwrap_or_default();
+            match opened.content_type {
+                ContentType::HANDSHAKE => {
+                    self.warnings_in_a_row = 0;
+                    self.joiner.push(content);
+                }
+                ContentType::ALERT => self.received_alert(content)?,
+                ContentType::CHANGE_CIPHER_SPEC => {
+                    if self.received_change_cipher_spec(wanted, content)? {
+                        self.post.open().change_cipher_spec = true;
+                        return Ok(true);
+                    }
+                }
+                _ => return Err(Peer::UnexpectedRecord.into()),
+            }
+        }
+    }
+
+    fn received_alert(&mut self, content: &[u8]) -> Result<(), Error> {
+        let version = self.version.unwrap_or(ProtocolVersion::TLS12);
+        let (level, description) = post_handshake::read_alert(content, version)?;
+        if description == AlertDescription::CLOSE_NOTIFY {
+            return Err(Error::ClosedInHandshake);
+        }
+        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)
+    }
+
+    /// `true` if a TLS 1.2 handshake waited for it; the ones of TLS 1.3 mean nothing. RFC 9846 5
+    fn received_change_cipher_spec(
+        &mut self,
+        wanted: Option<Wanted>,
+        content: &[u8],
+    ) -> Result<bool, Error> {
+        if content != [1] {
+            return Err(Peer::BadChangeCipherSpec.into());
+        }
+        if !self.joiner.is_empty() {
+            return Err(Peer::InterruptedHandshakeMessage.into());
+        }
+        if wanted == Some(Wanted::ChangeCipherSpec) {
+            return Ok(true);
+        }
+        if self.version != Some(ProtocolVersion::TLS13) {
+            return Err(Peer::UnexpectedRecord.into());
+        }
+        self.change_cipher_specs = self.change_cipher_specs.saturating_add(1);
+        if self.change_cipher_specs > limits::MAX_CHANGE_CIPHER_SPECS {
+            return Err(Peer::TooManyChangeCipherSpecs.into());
+        }
+        Ok(false)
+    }
+
+    fn carry_out(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let (commands, outgoing) = {
+            let mut post = self.post.open();
+            (core::mem::take(&mut post.commands), core::mem::take(&mut post.outgoing))
+        };
+        let mut rest = outgoing.as_slice();
+        for command in commands {
+            match command {
+                Command::Send(length) => {
+                    let (now, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+                    rest = later;
+                    self.sealer.seal_to(ContentType::HANDSHAKE, now, out)?;
+                    self.sealer.set_header_version([3, 3]);
+                }
+                Command::SendChangeCipherSpec => {
+                    self.sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], out)?;
+                }
+                Command::Negotiated(version) => self.negotiated(version),
+                Command::InstallWrite(keys) => self.install_write(keys)?,
+                Command::InstallRead(keys) => self.install_read(keys)?,
+                Command::RecordLimits { read, write } => {
+                    if let Some(bytes) = read {
+                        self.opener.set_max_plaintext(bytes);
+                    }
+                    if let Some(bytes) = write {
+                        self.sealer.set_max_fragment(bytes);
+                    }
+                }
+                Command::SkipEarlyData => self.opener.skip_early_data(),
+                Command::StopSkippingEarlyData => self.opener.stop_skipping(),
+                Command::Padding(padding) => self.sealer.set_padding(padding),
+            }
+        }
+        // The buffer's memory serves the next flight.
+        let mut post = self.post.open();
+        if post.outgoing.is_empty() {
+            post.outgoing = outgoing;
+            post.outgoing.clear();
+        }
+        Ok(())
+    }
+
+    fn negotiated(&mut self, version: ProtocolVersion) {
+        self.version = Some(version);
+        let tls13 = version == ProtocolVersion::TLS13;
+        self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
+    }
+
+    fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
+        match keys {
+            Keys::Tls12(protection) => self.sealer.install(*protection),
+            Keys::Tls13(secret) => {
+                self.sealer.install(secret.protection()?);
+                self.write_secret = Some(secret);
+            }
+        }
+        Ok(())
+    }
+
+    /// A message may not lie across a change of keys. RFC 9846 5.1
+    fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
+        if !self.joiner.is_empty() {
+            return Err(Peer::ExcessHandshakeData.into());
+        }
+        match keys {
+            Keys::Tls12(protection) => self.opener.install(*protection),
+            Keys::Tls13(secret) => {
+                self.opener.install(secret.protection()?);
+                self.read_secret = Some(secret);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left of the handshake becomes the connection.
+    fn connect(&mut self, established: Established) -> Connection {
+        let link = Link::default();
+        let version = established.facts.version;
+        let sealer = core::mem::replace(&mut self.sealer, Sealer::new());
+        let opener = core::mem::replace(&mut self.opener, Opener::new());
+        let joiner = core::mem::take(&mut self.joiner);
+        let post = PostHandshake::new(self.side, version, self.read_secret.take());
+        let truncation = established.tolerate_truncation;
+        Connection {
+            sender: Sender::new(sealer, version, self.write_secret.take(), link.clone()),
+            receiver: Receiver::new(opener, joiner, post, link, truncation),
+            facts: established.facts,
+            exporter: established.exporter,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Hellos: what each side says first, and the version that comes of it.
+//!
+//! The two functions here are the whole handshakes; they part by version after the first exchange.
+//! Must not know: records. Next: [`offer`] (client), [`negotiate`] (server), [`retry`].
+
+pub(crate) mod group;
+pub(crate) mod negotiate;
+pub(crate) mod offer;
+pub(crate) mod retry;
+
+use std::sync::Arc;
+
+use pki_types::ServerName;
+use tercel_wire::{ClientHello, HandshakeType, ProtocolVersion, ServerHello};
+
+use super::established::Established;
+use super::flow::{Flow, refused, wrong_answer};
+use super::question::{Answer, ChooseConfigQuestion, Question, SharedHello};
+use super::{tls12, tls13};
+use crate::config::client::ClientConfig;
+use crate::config::policy::Policy;
+use crate::config::server::ServerConfig;
+use crate::error::{Error, Peer};
+use offer::Offer;
+
+/// A server's handshake, whichever version it turns out to be.
+pub(crate) async fn server(
+    mut flow: Flow,
+    config: Arc<ServerConfig>,
+) -> Result<Established, Error> {
+    let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
+    let hello: SharedHello = message.into_bytes().into();
+    let parsed = parse_hello(&hello)?;
+    let config = choose_config(&mut flow, config, &hello, &parsed).await?;
+    match negotiate::version(&parsed, &config.common)? {
+        ProtocolVersion::TLS13 => tls13::server::handshake(&mut flow, &config, hello).await,
+        _ => tls12::server::handshake(&mut flow, &config, hello).await,
+    }
+}
+
+/// A client's handshake, whichever version the server chooses.
+pub(crate) async fn client(
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+) -> Result<Established, Error> {
+    let mut offer = Offer::new(&config, name)?;
+    offer.send(&mut flow, &config)?;
+    let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
+    let hello = ServerHello::parse(message.body())?;
+    match chosen_version(&hello, &config)? {
+        ProtocolVersion::TLS13 => {
+            tls13::client::handshake(&mut flow, &config, offer, message).await
+        }
+        _ => tls12::client::handshake(&mut flow, &config, offer, message).await,
+    }
+}
+
+/// The `ClientHello` in a message whose header is still on it.
+pub(crate) fn parse_hello(message: &SharedHello) -> Result<ClientHello<'_>, Error> {
+    Ok(ClientHello::parse(message.get(4..).unwrap_or_default())?)
+}
+
+async fn choose_config(
+    flow: &mut Flow,
+    config: Arc<ServerConfig>,
+    hello: &SharedHello,
+    parsed: &ClientHello<'_>,
+) -> Result<Arc<ServerConfig>, Error> {
+    match &config.choose_config {
+        None => Ok(config),
+        Some(Policy::Here(choose)) => choose.choose_config(parsed).ok_or_else(refused),
+        Some(Policy::Ask) => {
+            let question = ChooseConfigQuestion { hello: Arc::clone(hello) };
+            match flow.ask(Question::ChooseConfig(question)).await {
+                Answer::Config(config) => config.ok_or_else(refused),
+                _ => Err(wrong_answer()),
+            }
+        }
+    }
+}
+
+/// The version a server chose. RFC 9846 4.2.3, 4.3.1
+fn chosen_version(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<ProtocolVersion, Error> {
+    let version = match hello.extensions.supported_versions {
+        // Only TLS 1.3 is chosen this way. RFC 9846 4.3.1
+        Some(ProtocolVersion::TLS13) => ProtocolVersion::TLS13,
+        Some(_) => return Err(Peer::WrongVersionChosen.into()),
+        None if hello.is_hello_retry_request() => return Err(Peer::MissingServerExtension.into()),
+        None if hello.legacy_version == ProtocolVersion::TLS12 => ProtocolVersion::TLS12,
+        None => return Err(Peer::UnsupportedVersion.into()),
+    };
+    if config.common.has_version(version) {
+        return Ok(version);
+    }
+    match version {
+        ProtocolVersion::TLS13 => Err(Peer::WrongVersionChosen.into()),
+        _ => Err(Peer::UnsupportedVersion.into()),
+    }
+}

@@ -1,0 +1,199 @@
+//! Offer against configuration: pure functions, one decision each.
+//!
+//! Must not know: keys, messages to be sent, how a handshake waits. Next: [`super::retry`].
+
+use pki_types::IpAddr;
+use tercel_wire::{
+    CertificateRequest12, CipherSuite, ClientCertificateType, ClientHello, NamedGroup,
+    ProtocolVersion,
+};
+
+use crate::config::common::Common;
+use crate::config::credential::CredentialRequest;
+use crate::config::policy::Side;
+use crate::config::server::ServerConfig;
+use crate::error::{Error, Local, Peer};
+use crate::keys::suite::{self, Authentication, Suite};
+
+/// The highest version in common. RFC 9846 4.3.1, 4.2.1
+pub(crate) fn version(
+    hello: &ClientHello<'_>,
+    common: &Common,
+) -> Result<ProtocolVersion, Error> {
+    let offered = |version| match &hello.extensions.supported_versions {
+        Some(versions) => versions.contains(version),
+        // Without the extension the legacy field means what it says. RFC 9846 4.2.1
+        None => version == ProtocolVersion::TLS12 && hello.legacy_version >= ProtocolVersion::TLS12,
+    };
+    let both = |version: &ProtocolVersion| common.has_version(*version) && offered(*version);
+    let best = [ProtocolVersion::TLS13, ProtocolVersion::TLS12];
+    let chosen = best.into_iter().find(both).ok_or(Peer::UnsupportedVersion)?;
+    let highest = best.into_iter().find(|version| common.has_version(*version));
+    let fallback = hello.cipher_suites.contains(CipherSuite::TLS_FALLBACK_SCSV);
+    // A client that fell back could have had more. RFC 7507 3
+    if fallback && highest != Some(chosen) {
+        return Err(Peer::InappropriateFallback.into());
+    }
+    Ok(chosen)
+}
+
+/// The best suite of TLS 1.3 in common.
+pub(crate) fn suite13(
+    hello: &ClientHello<'_>,
+    config: &ServerConfig,
+) -> Result<&'static Suite, Error> {
+    choose_suite(hello, config, Suite::is_tls13)
+}
+
+/// The best suite of TLS 1.2 in common that this kind of authentication serves.
+pub(crate) fn suite12(
+    hello: &ClientHello<'_>,
+    config: &ServerConfig,
+    authentication: Authentication,
+) -> Result<&'static Suite, Error> {
+    choose_suite(hello, config, |suite| suite.authentication == Some(authentication))
+}
+
+fn choose_suite(
+    hello: &ClientHello<'_>,
+    config: &ServerConfig,
+    fits: impl Fn(&Suite) -> bool,
+) -> Result<&'static Suite, Error> {
+    let ours = || config.common.usable_suites().filter(|suite| fits(suite));
+    let client_first = || {
+        let theirs = hello.cipher_suites.iter();
+        theirs.filter_map(|code| ours().find(|suite| suite.code == code)).next()
+    };
+    let chosen = if config.client_order {
+        client_first()
+    } else if config.common.suites_chosen {
+        ours().find(|suite| hello.cipher_suites.contains(suite.code))
+    } else {
+        // A client that puts ChaCha20 first lacks fast AES, and its battery counts for more.
+        let chacha = |suite: &&Suite| {
+            suite.aead == tercel_crypto::AeadAlgorithm::ChaCha20Poly1305
+        };
+        client_first()
+            .filter(chacha)
+            .or_else(|| ours().find(|suite| hello.cipher_suites.contains(suite.code)))
+    };
+    chosen.ok_or_else(|| Peer::NoSharedCipherSuite.into())
+}
+
+/// The group of a TLS 1.3 handshake: ours in order, but among equals one whose share is there.
+///
+/// A hybrid group is worth a round trip, one classic group instead of another is not.
+pub(crate) fn group13(
+    hello: &ClientHello<'_>,
+    config: &ServerConfig,
+) -> Result<NamedGroup, Error> {
+    let theirs = hello.extensions.supported_groups.ok_or(Peer::MissingExtension)?;
+    let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
+    let has_share = |group: NamedGroup| shares.iter().any(|share| share.group == group);
+    let ours: Vec<NamedGroup> = if config.client_order {
+        theirs.iter().filter(|group| config.common.groups.contains(group)).collect()
+    } else {
+        config.common.groups.iter().copied().filter(|group| theirs.contains(*group)).collect()
+    };
+    let best = *ours.first().ok_or(Peer::NoSharedGroup)?;
+    let equal = |group: &&NamedGroup| is_hybrid(**group) == is_hybrid(best);
+    Ok(ours.iter().filter(equal).copied().find(|group| has_share(*group)).unwrap_or(best))
+}
+
+/// The group of a TLS 1.2 handshake: hybrids are for TLS 1.3 only.
+pub(crate) fn group12(
+    hello: &ClientHello<'_>,
+    config: &ServerConfig,
+) -> Result<NamedGroup, Error> {
+    let mut ours = config.common.groups.iter().copied().filter(|group| !is_hybrid(*group));
+    let chosen = match &hello.extensions.supported_groups {
+        // A client that says nothing takes any; P-256 is what all of them have. RFC 8422 4
+        None => ours.find(|group| *group == NamedGroup::SECP256R1),
+        Some(theirs) if config.client_order => {
+            theirs.iter().find(|group| config.common.groups.contains(group) && !is_hybrid(*group))
+        }
+        Some(theirs) => ours.find(|group| theirs.contains(*group)),
+    };
+    chosen.ok_or_else(|| Peer::NoSharedGroup.into())
+}
+
+/// Whether a group combines a classic and a post-quantum exchange.
+pub(crate) fn is_hybrid(group: NamedGroup) -> bool {
+    matches!(
+        group,
+        NamedGroup::X25519MLKEM768
+            | NamedGroup::SECP256R1MLKEM768
+            | NamedGroup::SECP384R1MLKEM1024
+    )
+}
+
+/// The application protocol: ours in order. RFC 7301 3.2
+pub(crate) fn alpn<'c>(
+    hello: &ClientHello<'_>,
+    config: &'c ServerConfig,
+) -> Result<Option<&'c [u8]>, Error> {
+    let Some(theirs) = &hello.extensions.alpn else { return Ok(None) };
+    if config.common.alpn.is_empty() {
+        return Ok(None);
+    }
+    let offered = |ours: &&Vec<u8>| theirs.iter().any(|name| name.0 == ours.as_slice());
+    match config.common.alpn.iter().find(offered) {
+        Some(name) => Ok(Some(name.as_slice())),
+        None if config.ignore_unknown_alpn => Ok(None),
+        None => Err(Peer::NoApplicationProtocol.into()),
+    }
+}
+
+/// The host a client asked for. IP addresses are not host names; who sends one is not heard. RFC 6066 3
+pub(crate) fn server_name<'a>(hello: &ClientHello<'a>) -> Option<&'a str> {
+    let name = hello.extensions.server_name?.host_name?;
+    if IpAddr::try_from(name).is_ok() { None } else { Some(name) }
+}
+
+/// What a server's credential must fit. `None` if the client cannot verify anything.
+pub(crate) fn credential_request<'a>(
+    hello: &ClientHello<'a>,
+    version: ProtocolVersion,
+    config: &ServerConfig,
+) -> Option<CredentialRequest<'a>> {
+    let tls13 = version == ProtocolVersion::TLS13;
+    let serves = |authentication: Authentication| {
+        tls13 || suite12(hello, config, authentication).is_ok()
+    };
+    Some(CredentialRequest {
+        side: Side::Server,
+        version,
+        server_name: server_name(hello),
+        signature_schemes: hello.extensions.signature_algorithms?,
+        groups: hello.extensions.supported_groups,
+        key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),
+        authorities: hello.extensions.certificate_authorities,
+    })
+}
+
+/// The error for a server that has no credential to show.
+pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> Error {
+    let unknown = |known: &crate::config::credential::Credentials| {
+        known.refuses_name(server_name(hello))
+    };
+    if config.known_names.as_deref().is_some_and(unknown) {
+        return Peer::UnrecognizedName.into();
+    }
+    let theirs = hello.cipher_suites;
+    let none_in_common = !theirs.iter().any(|code| suite::find(code).is_some());
+    if none_in_common { Peer::NoSharedCipherSuite.into() } else { Peer::NoCommonSignatureScheme.into() }
+}
+
+/// The (RSA, ECDSA and EdDSA) kinds a TLS 1.2 server accepts from clients. RFC 5246 7.4.4, RFC 8422 5.5
+pub(crate) fn key_kinds_of(request: &CertificateRequest12<'_>) -> (bool, bool) {
+    let types = request.certificate_types;
+    (
+        types.contains(ClientCertificateType::RSA_SIGN),
+        types.contains(ClientCertificateType::ECDSA_SIGN),
+    )
+}
+
+/// Whether our own side lacks what the call needs, which is not the peer's fault.
+pub(crate) fn missing_credential() -> Error {
+    Local::NoCredential.into()
+}

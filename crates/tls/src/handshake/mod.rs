@@ -1,0 +1,239 @@
+//! From nothing to a connection: the sans-IO handshake.
+//!
+//! [`Handshake::advance`] opens records, hands whole messages to a coroutine that reads like the
+//! RFC's figure, and carries out what it orders. An error becomes an alert here and nowhere else.
+//! Must not know: sockets, clocks. Next: [`driver`], then `tls13/server.rs`.
+
+pub(crate) mod coroutine;
+pub(crate) mod driver;
+pub(crate) mod established;
+pub(crate) mod flow;
+pub(crate) mod hello;
+pub(crate) mod identity;
+pub(crate) mod question;
+pub(crate) mod signature;
+pub(crate) mod tls12;
+pub(crate) mod tls13;
+pub(crate) mod transcript;
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use pki_types::ServerName;
+use tercel_pki::Refusal;
+
+use crate::config::client::ClientConfig;
+use crate::config::policy::Side;
+use crate::config::server::ServerConfig;
+use crate::connection::Connection;
+use crate::connection::buffer::Received;
+use crate::connection::sender::Sender;
+use crate::connection::stream::{Stream, to_io};
+use crate::error::{Error, Misuse};
+use coroutine::{Coroutine, Mailbox};
+use driver::{Driver, Step};
+use flow::{Flow, Post};
+use question::{Answer, Question};
+
+/// A handshake under way.
+///
+/// Give it what was received, send what it writes, and do what it says next:
+///
+/// ```no_run
+/// # use tercel::{Handshake, Next, Received, Connection, Error};
+/// # fn run(mut handshake: Handshake, mut receive: impl FnMut(&mut Received) -> usize,
+/// #     mut send_all: impl FnMut(&mut Vec<u8>)) -> Result<Connection, Error> {
+/// let (mut received, mut out) = (Received::new(), Vec::new());
+/// let connection = loop {
+///     let step = handshake.advance(&mut received, &mut out);
+///     send_all(&mut out); // always: after an error there is an alert in it
+///     match step? {
+///         Next::Receive => {
+///             if receive(&mut received) == 0 {
+///                 handshake.end_of_input()?;
+///             }
+///         }
+///         Next::Connected(connection) => break *connection,
+///         _ => {} // no question was configured
+///     }
+/// };
+/// # Ok(connection) }
+/// ```
+pub struct Handshake {
+    driver: Option<Box<Driver>>,
+    /// The kind of question that is open.
+    open: Option<Kind>,
+    refusal: Option<Box<Refusal>>,
+}
+
+/// What to do next.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Next {
+    /// Receive more and call [`Handshake::advance`] again.
+    Receive,
+    /// Answer with [`Handshake::answer`], then call [`Handshake::advance`] again.
+    Answer(Question),
+    /// Server: early data, which may be a replay. RFC 9846 8
+    EarlyData(Vec<u8>),
+    /// The handshake is complete.
+    Connected(Box<Connection>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Config,
+    Session,
+    EarlyData,
+    Credential,
+    Signature,
+    Peer,
+}
+
+impl Handshake {
+    /// A client's handshake with the server of this name.
+    #[must_use]
+    pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
+        let post = Mailbox::new(Post::default());
+        let flow = Flow::new(post.share());
+        let coroutine = Coroutine::new(hello::client(flow, config, server));
+        Self::new(Driver::new(Side::Client, coroutine, post))
+    }
+
+    /// A server's handshake with whoever connected.
+    #[must_use]
+    pub fn server(config: Arc<ServerConfig>) -> Self {
+        let post = Mailbox::new(Post::default());
+        let flow = Flow::new(post.share());
+        let coroutine = Coroutine::new(hello::server(flow, config));
+        Self::new(Driver::new(Side::Server, coroutine, post))
+    }
+
+    fn new(driver: Driver) -> Self {
+        Self { driver: Some(Box::new(driver)), open: None, refusal: None }
+    }
+
+    /// Goes on with what is in `received`, and appends to `out` what is to be sent: also after an
+    /// error, when it may be an alert.
+    ///
+    /// # Errors
+    /// Whatever ended the handshake. The error is final.
+    pub fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) -> Result<Next, Error> {
+        if self.open.is_some() {
+            return Err(Misuse::QuestionOpen.into());
+        }
+        let driver = self.driver.as_mut().ok_or(Misuse::HandshakeOver)?;
+        match driver.advance(received, out) {
+            Ok(Step::Receive) => Ok(Next::Receive),
+            Ok(Step::Ask(question)) => {
+                self.open = Some(kind_of(&question));
+                Ok(Next::Answer(question))
+            }
+            Ok(Step::Connected(connection)) => {
+                self.driver = None;
+                Ok(Next::Connected(connection))
+            }
+            Err(error) => {
+                if let Some(alert) = error.alert() {
+                    driver.alert(alert, out);
+                }
+                self.refusal = driver.post().open().refusal.take();
+                self.driver = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Answers the open question.
+    ///
+    /// # Errors
+    /// [`Misuse::WrongAnswer`] if none is open or the answer is of another kind.
+    pub fn answer(&mut self, answer: Answer) -> Result<(), Error> {
+        let driver = self.driver.as_mut().ok_or(Misuse::HandshakeOver)?;
+        let kind = match &answer {
+            Answer::Config(_) => Kind::Config,
+            Answer::Session(_) => Kind::Session,
+            Answer::EarlyData(_) => Kind::EarlyData,
+            Answer::Credential(_) => Kind::Credential,
+            Answer::Signature(_) => Kind::Signature,
+            Answer::Peer(_) => Kind::Peer,
+        };
+        if self.open != Some(kind) {
+            return Err(Misuse::WrongAnswer.into());
+        }
+        self.open = None;
+        driver.post().open().answer = Some(answer);
+        Ok(())
+    }
+
+    /// Says that the transport has ended, which ends the handshake.
+    ///
+    /// # Errors
+    /// Always: [`Error::Truncated`], or [`Misuse::HandshakeOver`].
+    pub fn end_of_input(&mut self) -> Result<(), Error> {
+        self.driver.take().ok_or(Misuse::HandshakeOver)?;
+        Err(Error::Truncated)
+    }
+
+    /// The chain and the names behind [`Error::Refused`].
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_deref()
+    }
+
+    /// Client: seals early data, once a session that allows it is being resumed. RFC 9846 4.3.10
+    pub fn early_sender(&mut self) -> Option<&mut Sender> {
+        None
+    }
+
+    /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.4
+    pub fn half_rtt_sender(&mut self) -> Option<&mut Sender> {
+        None
+    }
+
+    /// Runs the handshake over a blocking transport. Questions are not answered: use
+    /// [`Self::advance`] with a configuration that asks.
+    ///
+    /// # Errors
+    /// Those of the transport, and [`Error`] as the inner error of an [`io::Error`].
+    pub fn complete<T: Read + Write>(&mut self, mut transport: T) -> io::Result<Stream<T>> {
+        let (mut received, mut out) = (Received::new(), Vec::new());
+        loop {
+            let step = self.advance(&mut received, &mut out);
+            let sent = transport.write_all(&out).and_then(|()| transport.flush());
+            out.clear();
+            let next = step.map_err(to_io)?;
+            sent?;
+            match next {
+                Next::Receive => {
+                    if received.read_from(&mut transport)? == 0 {
+                        self.end_of_input().map_err(to_io)?;
+                    }
+                }
+                Next::Connected(connection) => {
+                    return Ok(Stream::new(transport, *connection, received));
+                }
+                Next::Answer(_) | Next::EarlyData(_) => {
+                    return Err(to_io(Misuse::QuestionOpen.into()));
+                }
+            }
+        }
+    }
+}
+
+impl core::fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Handshake").field("open", &self.open).finish_non_exhaustive()
+    }
+}
+
+fn kind_of(question: &Question) -> Kind {
+    match question {
+        Question::ChooseConfig(_) => Kind::Config,
+        Question::FindSession(_) => Kind::Session,
+        Question::AdmitEarlyData(_) => Kind::EarlyData,
+        Question::SelectCredential(_) => Kind::Credential,
+        Question::Sign(_) => Kind::Signature,
+        Question::VerifyPeer(_) => Kind::Peer,
+    }
+}

@@ -1,0 +1,247 @@
+//! The handshake's stops for the application: owned questions, and the answers to them.
+//!
+//! A question owns its data and is `Send + 'static`: it can travel to another thread or wait for a
+//! remote service. Each corresponds to one trait of [`crate::config::policy`].
+//! Must not know: how the handshake waits. Next: [`super::flow`].
+
+use std::sync::Arc;
+
+use pki_types::{CertificateDer, ServerName, UnixTime};
+use tercel_pki::Refusal;
+use tercel_wire::{
+    CertificateRequest12, CertificateRequest13, ClientHello, ProtocolVersion, SignatureScheme,
+};
+
+use crate::config::credential::{Credential, CredentialRequest};
+use crate::config::policy::{
+    ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer,
+};
+use crate::config::server::ServerConfig;
+use crate::handshake::hello::negotiate;
+
+/// What the handshake wants to know before it goes on.
+#[non_exhaustive]
+pub enum Question {
+    /// Which configuration? [`Answer::Config`]
+    ChooseConfig(ChooseConfigQuestion),
+    /// Is this session known? [`Answer::Session`]
+    FindSession(FindSessionQuestion),
+    /// May early data be accepted? [`Answer::EarlyData`]
+    AdmitEarlyData(AdmitEarlyDataQuestion),
+    /// Which certificate? [`Answer::Credential`]
+    SelectCredential(SelectCredentialQuestion),
+    /// Sign this, please. [`Answer::Signature`]
+    Sign(SignQuestion),
+    /// Is this peer to be trusted? [`Answer::Peer`]
+    VerifyPeer(VerifyPeerQuestion),
+}
+
+/// The answer to a [`Question`], handed to [`crate::Handshake::answer`].
+#[non_exhaustive]
+pub enum Answer {
+    /// The configuration to go on with; `None` refuses the connection.
+    Config(Option<Arc<ServerConfig>>),
+    /// The stored session, or `None`.
+    Session(Option<Vec<u8>>),
+    /// Whether early data is admitted.
+    EarlyData(bool),
+    /// The credential, or `None` if none fits.
+    Credential(Option<Arc<Credential>>),
+    /// The signature, or `None` if signing failed.
+    Signature(Option<Vec<u8>>),
+    /// Whether the peer is trusted.
+    Peer(Result<(), Box<Refusal>>),
+}
+
+/// The `ClientHello`, shared between handshake and questions.
+pub(crate) type SharedHello = Arc<[u8]>;
+
+fn parse(hello: &SharedHello) -> Option<ClientHello<'_>> {
+    ClientHello::parse(hello.get(4..)?).ok()
+}
+
+/// See [`Question::ChooseConfig`].
+pub struct ChooseConfigQuestion {
+    pub(crate) hello: SharedHello,
+}
+
+impl ChooseConfigQuestion {
+    /// What the client said. `None` never occurs: the hello was parsed before the question was asked.
+    #[must_use]
+    pub fn client_hello(&self) -> Option<ClientHello<'_>> {
+        parse(&self.hello)
+    }
+
+    /// Answers as `policy` would.
+    #[must_use]
+    pub fn resolve(&self, policy: &dyn ChooseConfig) -> Answer {
+        Answer::Config(self.client_hello().and_then(|hello| policy.choose_config(&hello)))
+    }
+}
+
+/// See [`Question::FindSession`].
+pub struct FindSessionQuestion {
+    pub(crate) identity: Vec<u8>,
+}
+
+impl FindSessionQuestion {
+    /// The session id, ticket or pre-shared key identity.
+    #[must_use]
+    pub fn identity(&self) -> &[u8] {
+        &self.identity
+    }
+}
+
+/// See [`Question::AdmitEarlyData`].
+pub struct AdmitEarlyDataQuestion {
+    pub(crate) unique: Vec<u8>,
+}
+
+impl AdmitEarlyDataQuestion {
+    /// The value that must be admitted once only.
+    #[must_use]
+    pub fn unique(&self) -> &[u8] {
+        &self.unique
+    }
+}
+
+/// Where a credential request comes from.
+pub(crate) enum RequestSource {
+    /// A server looks at the hello; the suites decide which keys fit.
+    Hello { hello: SharedHello, version: ProtocolVersion, config: Arc<ServerConfig> },
+    /// A client looks at a `CertificateRequest` message, header included.
+    Request { message: Vec<u8>, version: ProtocolVersion },
+}
+
+/// See [`Question::SelectCredential`].
+pub struct SelectCredentialQuestion {
+    pub(crate) source: RequestSource,
+}
+
+impl SelectCredentialQuestion {
+    /// What the credential must fit. `None` never occurs: the message was parsed before.
+    #[must_use]
+    pub fn request(&self) -> Option<CredentialRequest<'_>> {
+        match &self.source {
+            RequestSource::Hello { hello, version, config } => {
+                negotiate::credential_request(&parse(hello)?, *version, config)
+            }
+            RequestSource::Request { message, version } => {
+                request_from_message(message.get(4..)?, *version)
+            }
+        }
+    }
+
+    /// Answers as `policy` would.
+    #[must_use]
+    pub fn resolve(&self, policy: &dyn SelectCredential) -> Answer {
+        Answer::Credential(self.request().and_then(|request| policy.select_credential(&request)))
+    }
+}
+
+/// The credential request in the body of a server's `CertificateRequest`.
+pub(crate) fn request_from_message(
+    body: &[u8],
+    version: ProtocolVersion,
+) -> Option<CredentialRequest<'_>> {
+    if version == ProtocolVersion::TLS13 {
+        let request = CertificateRequest13::parse(body).ok()?;
+        return Some(CredentialRequest {
+            side: Side::Client,
+            version,
+            server_name: None,
+            signature_schemes: request.extensions.signature_algorithms?,
+            groups: None,
+            key_kinds: (true, true),
+            authorities: request.extensions.certificate_authorities,
+        });
+    }
+    let request = CertificateRequest12::parse(body).ok()?;
+    Some(CredentialRequest {
+        side: Side::Client,
+        version,
+        server_name: None,
+        signature_schemes: request.signature_algorithms,
+        groups: None,
+        key_kinds: negotiate::key_kinds_of(&request),
+        authorities: Some(request.certificate_authorities),
+    })
+}
+
+/// See [`Question::Sign`].
+pub struct SignQuestion {
+    pub(crate) credential: Arc<Credential>,
+    pub(crate) scheme: SignatureScheme,
+    pub(crate) content: Vec<u8>,
+}
+
+impl SignQuestion {
+    /// The credential whose key is to sign.
+    #[must_use]
+    pub fn credential(&self) -> &Arc<Credential> {
+        &self.credential
+    }
+
+    /// The scheme to sign with.
+    #[must_use]
+    pub fn scheme(&self) -> SignatureScheme {
+        self.scheme
+    }
+
+    /// The bytes to sign; hashing them is part of the scheme.
+    #[must_use]
+    pub fn content(&self) -> &[u8] {
+        &self.content
+    }
+
+    /// Answers with a key at hand.
+    #[must_use]
+    pub fn resolve(&self, signer: &dyn tercel_crypto::Signer) -> Answer {
+        let algorithm = crate::config::scheme::algorithm(self.scheme);
+        Answer::Signature(algorithm.and_then(|a| signer.sign(a, &self.content).ok()))
+    }
+}
+
+/// See [`Question::VerifyPeer`].
+pub struct VerifyPeerQuestion {
+    pub(crate) side: Side,
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) server_name: Option<ServerName<'static>>,
+    pub(crate) ocsp_response: Option<Vec<u8>>,
+    pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
+    pub(crate) now: UnixTime,
+}
+
+impl VerifyPeerQuestion {
+    /// What the peer showed.
+    #[must_use]
+    pub fn identity(&self) -> PeerIdentity<'_> {
+        PeerIdentity {
+            side: self.side,
+            chain: &self.chain,
+            server_name: self.server_name.as_ref(),
+            ocsp_response: self.ocsp_response.as_deref(),
+            signed_certificate_timestamps: self.signed_certificate_timestamps.as_deref(),
+            now: self.now,
+        }
+    }
+
+    /// Answers as `policy` would.
+    #[must_use]
+    pub fn resolve(&self, policy: &dyn VerifyPeer) -> Answer {
+        Answer::Peer(policy.verify_peer(&self.identity()).map_err(Box::new))
+    }
+}
+
+impl core::fmt::Debug for Question {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ChooseConfig(_) => "ChooseConfig",
+            Self::FindSession(_) => "FindSession",
+            Self::AdmitEarlyData(_) => "AdmitEarlyData",
+            Self::SelectCredential(_) => "SelectCredential",
+            Self::Sign(_) => "Sign",
+            Self::VerifyPeer(_) => "VerifyPeer",
+        })
+    }
+}

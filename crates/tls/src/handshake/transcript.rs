@@ -1,0 +1,52 @@
+//! The running hash of a handshake's messages. RFC 9846 4.5.1, RFC 5246 7.4.9
+//!
+//! Must not know: what the messages mean. The hash is known when a transcript is made: until then the
+//! one message there is, the ClientHello, is simply kept. Next: `super::tls13::server`.
+
+use tercel_crypto::{Digest, Hash, HashAlgorithm};
+use tercel_wire::HandshakeType;
+
+/// The running hash, and in TLS 1.2 the messages themselves as long as a client may sign them.
+#[derive(Clone)]
+pub(crate) struct Transcript {
+    hash: Hash,
+    messages: Option<Vec<u8>>,
+}
+
+impl Transcript {
+    pub(crate) fn new(algorithm: HashAlgorithm) -> Self {
+        Self { hash: Hash::new(algorithm), messages: None }
+    }
+
+    /// Also keeps the messages, which a TLS 1.2 client signs whole. RFC 5246 7.4.8
+    pub(crate) fn keeping_messages(algorithm: HashAlgorithm) -> Self {
+        Self { hash: Hash::new(algorithm), messages: Some(Vec::new()) }
+    }
+
+    /// Starts with the synthetic message that stands for a first ClientHello. RFC 9846 4.5.1
+    pub(crate) fn after_retry(algorithm: HashAlgorithm, first_hello: &[u8]) -> Self {
+        let mut transcript = Self::new(algorithm);
+        let digest = Hash::digest(algorithm, &[first_hello]);
+        let [.., length] = digest.len().to_be_bytes();
+        transcript.add(&[HandshakeType::MESSAGE_HASH.0, 0, 0, length]);
+        transcript.add(&digest);
+        transcript
+    }
+
+    pub(crate) fn add(&mut self, message: &[u8]) {
+        self.hash.update(message);
+        if let Some(messages) = &mut self.messages {
+            messages.extend_from_slice(message);
+        }
+    }
+
+    /// The hash of all messages so far.
+    pub(crate) fn digest(&self) -> Digest {
+        self.hash.fork_finish()
+    }
+
+    /// The messages so far; from here on only their hash is kept.
+    pub(crate) fn take_messages(&mut self) -> Vec<u8> {
+        self.messages.take().unwrap_or_default()
+    }
+}

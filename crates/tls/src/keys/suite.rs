@@ -1,0 +1,101 @@
+//! The cipher suites and what each stands for.
+//!
+//! Must not know: which of them a configuration likes. Next: [`super::tls13`], [`super::tls12`].
+
+use tercel_crypto::{AeadAlgorithm, HashAlgorithm};
+use tercel_wire::CipherSuite;
+
+/// What proves the server's identity in a TLS 1.2 suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Authentication {
+    Rsa,
+    Ecdsa,
+}
+
+/// A cipher suite: its code point and its parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Suite {
+    pub(crate) code: CipherSuite,
+    pub(crate) aead: AeadAlgorithm,
+    pub(crate) hash: HashAlgorithm,
+    /// `None`: a suite of TLS 1.3, which says nothing of authentication. RFC 9846 B.4
+    pub(crate) authentication: Option<Authentication>,
+}
+
+impl Suite {
+    pub(crate) fn is_tls13(&self) -> bool {
+        self.authentication.is_none()
+    }
+}
+
+/// The suite behind a code point, if we have it.
+pub(crate) fn find(code: CipherSuite) -> Option<&'static Suite> {
+    ALL.iter().find(|suite| suite.code == code)
+}
+
+const fn suite(
+    code: CipherSuite,
+    aead: AeadAlgorithm,
+    hash: HashAlgorithm,
+    authentication: Option<Authentication>,
+) -> Suite {
+    Suite { code, aead, hash, authentication }
+}
+
+/// Every suite, in the order that a configuration without wishes of its own prefers.
+pub(crate) static ALL: [Suite; 9] = [
+    suite(
+        CipherSuite::TLS_AES_128_GCM_SHA256,
+        AeadAlgorithm::Aes128Gcm,
+        HashAlgorithm::Sha256,
+        None,
+    ),
+    suite(
+        CipherSuite::TLS_AES_256_GCM_SHA384,
+        AeadAlgorithm::Aes256Gcm,
+        HashAlgorithm::Sha384,
+        None,
+    ),
+    suite(
+        CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
+        AeadAlgorithm::ChaCha20Poly1305,
+        HashAlgorithm::Sha256,
+        None,
+    ),
+    suite(
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        AeadAlgorithm::Aes128Gcm,
+        HashAlgorithm::Sha256,
+        Some(Authentication::Ecdsa),
+    ),
+    suite(
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        AeadAlgorithm::Aes128Gcm,
+        HashAlgorithm::Sha256,
+        Some(Authentication::Rsa),
+    ),
+    suite(
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        AeadAlgorithm::Aes256Gcm,
+        HashAlgorithm::Sha384,
+        Some(Authentication::Ecdsa),
+    ),
+    suite(
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        AeadAlgorithm::Aes256Gcm,
+        HashAlgorithm::Sha384,
+        Some(Authentication::Rsa),
+    ),
+    suite(
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        AeadAlgorithm::ChaCha20Poly1305,
+        HashAlgorithm::Sha256,
+        Some(Authentication::Ecdsa),
+    ),
+    suite(
+        CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        AeadAlgorithm::ChaCha20Poly1305,
+        HashAlgorithm::Sha256,
+        Some(Authentication::Rsa),
+    ),
+];

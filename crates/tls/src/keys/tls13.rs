@@ -1,0 +1,204 @@
+//! The key schedule of TLS 1.3: one type per stage, so that a secret cannot be derived from the wrong one.
+//! RFC 9846 7
+//!
+//! ```text
+//! EarlySecret::new(psk) -> .into_handshake(shared) -> HandshakeSecret -> .into_main() -> MainSecret
+//! ```
+//! Must not know: messages, sockets, who is client. Next: `handshake/tls13/`, which walks these stages.
+
+use tercel_crypto::{Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret, hkdf_extract};
+
+use super::suite::Suite;
+use crate::error::{Error, Local};
+use crate::record::protection::Protection;
+
+/// HKDF-Expand-Label. RFC 9846 7.1
+fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
+    let [.., high, low] = out.len().to_be_bytes();
+    let [.., label_length] = label.len().wrapping_add(PREFIX.len()).to_be_bytes();
+    let [.., context_length] = context.len().to_be_bytes();
+    let info: [&[u8]; 5] =
+        [&[high, low, label_length], PREFIX, label, &[context_length], context];
+    prk.expand(&info, out);
+}
+
+const PREFIX: &[u8] = b"tls13 ";
+
+/// Derive-Secret, with the transcript hash already taken. RFC 9846 7.1
+fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
+    Secret::with(prk.hmac().algorithm().output_len(), |out| {
+        expand_label(prk, label, transcript, out);
+    })
+}
+
+/// The first stage: with a pre-shared key, or without.
+pub(crate) struct EarlySecret {
+    prk: Prk,
+    suite: &'static Suite,
+}
+
+impl EarlySecret {
+    /// Without a pre-shared key its place is taken by zeros. RFC 9846 7.1
+    pub(crate) fn new(suite: &'static Suite, psk: Option<&[u8]>) -> Self {
+        let zeros = [0_u8; 64];
+        let zeros = zeros.get(..suite.hash.output_len()).unwrap_or_default();
+        Self { prk: Prk::extract(suite.hash, zeros, psk.unwrap_or(zeros)), suite }
+    }
+
+    /// Mixes in the (EC)DHE secret.
+    pub(crate) fn into_handshake(self, shared: &SharedSecret) -> HandshakeSecret {
+        let salt = derive_secret(&self.prk, b"derived", &Hash::digest(self.suite.hash, &[]));
+        HandshakeSecret {
+            prk: Prk::extract(self.suite.hash, salt.as_bytes(), shared.as_bytes()),
+            suite: self.suite,
+        }
+    }
+}
+
+/// The second stage: protects the rest of the handshake.
+pub(crate) struct HandshakeSecret {
+    prk: Prk,
+    suite: &'static Suite,
+}
+
+impl HandshakeSecret {
+    /// `hello` is the transcript hash of ClientHello to ServerHello.
+    pub(crate) fn client_handshake_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
+        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"c hs traffic", hello))
+    }
+
+    /// `hello` is the transcript hash of ClientHello to ServerHello.
+    pub(crate) fn server_handshake_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
+        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"s hs traffic", hello))
+    }
+
+    /// The last stage.
+    pub(crate) fn into_main(self) -> MainSecret {
+        let hash = self.suite.hash;
+        let salt = derive_secret(&self.prk, b"derived", &Hash::digest(hash, &[]));
+        let zeros = [0_u8; 64];
+        let zeros = zeros.get(..hash.output_len()).unwrap_or_default();
+        MainSecret { prk: Prk::extract(hash, salt.as_bytes(), zeros), suite: self.suite }
+    }
+}
+
+/// The last stage: application data, exporters, resumption.
+pub(crate) struct MainSecret {
+    prk: Prk,
+    suite: &'static Suite,
+}
+
+impl MainSecret {
+    /// `finished` is the transcript hash of ClientHello to the server's Finished.
+    pub(crate) fn client_application_traffic_secret(&self, finished: &Digest) -> TrafficSecret {
+        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"c ap traffic", finished))
+    }
+
+    /// `finished` is the transcript hash of ClientHello to the server's Finished.
+    pub(crate) fn server_application_traffic_secret(&self, finished: &Digest) -> TrafficSecret {
+        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"s ap traffic", finished))
+    }
+
+    /// `finished` is the transcript hash of ClientHello to the server's Finished.
+    pub(crate) fn exporter_secret(&self, finished: &Digest) -> ExporterSecret {
+        ExporterSecret { secret: derive_secret(&self.prk, b"exp master", finished), hash: self.suite.hash }
+    }
+}
+
+/// A secret from which one direction's keys are made, and its successor.
+pub(crate) struct TrafficSecret {
+    suite: &'static Suite,
+    secret: Secret,
+}
+
+impl TrafficSecret {
+    fn new(suite: &'static Suite, secret: Secret) -> Self {
+        Self { suite, secret }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.secret.as_bytes()
+    }
+
+    pub(crate) fn duplicate(&self) -> Self {
+        Self { suite: self.suite, secret: self.secret.duplicate() }
+    }
+
+    /// Key and IV. RFC 9846 7.3
+    pub(crate) fn protection(&self) -> Result<Protection, Error> {
+        let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
+        let key = Secret::with(self.suite.aead.key_len(), |out| expand_label(&prk, b"key", &[], out));
+        let mut iv = [0_u8; 12];
+        expand_label(&prk, b"iv", &[], &mut iv);
+        Protection::tls13(self.suite.aead, key.as_bytes(), iv)
+    }
+
+    /// `application_traffic_secret_N+1`. RFC 9846 7.2
+    pub(crate) fn next(&self) -> Self {
+        let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
+        Self::new(self.suite, derive_secret(&prk, b"traffic upd", &[]))
+    }
+
+    /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.4
+    pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
+        self.finished_key().sign(&[transcript])
+    }
+
+    /// Compares in constant time.
+    pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
+        self.finished_key().verify(&[transcript], verify_data)
+    }
+
+    fn finished_key(&self) -> tercel_crypto::HmacKey {
+        let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
+        let key = derive_secret(&prk, b"finished", &[]);
+        tercel_crypto::HmacKey::new(self.suite.hash, key.as_bytes())
+    }
+}
+
+/// The secret behind exporters. RFC 9846 7.5
+pub(crate) struct ExporterSecret {
+    secret: Secret,
+    hash: HashAlgorithm,
+}
+
+impl ExporterSecret {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.secret.as_bytes()
+    }
+
+    /// TLS-Exporter. An absent context and an empty one give the same value. RFC 9846 7.5
+    pub(crate) fn export(&self, label: &[u8], context: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let longest = self.hash.output_len().saturating_mul(255);
+        if out.len() > longest || label.len() > 255 - PREFIX.len() {
+            return Err(Local::Encode.into());
+        }
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        let secret = derive_secret(&prk, label, &Hash::digest(self.hash, &[]));
+        let prk = Prk::from_bytes(self.hash, secret.as_bytes());
+        expand_label(&prk, b"exporter", &Hash::digest(self.hash, &[context]), out);
+        Ok(())
+    }
+}
+
+/// What `CertificateVerify` signs. RFC 9846 4.5.3
+pub(crate) fn signed_content(context: &[u8; 33], transcript: &Digest) -> Vec<u8> {
+    let mut content = Vec::with_capacity(64 + 33 + 1 + transcript.len());
+    content.resize(64, 0x20);
+    content.extend_from_slice(context);
+    content.push(0);
+    content.extend_from_slice(transcript);
+    content
+}
+
+/// The context string of a server's `CertificateVerify`.
+pub(crate) const SERVER_CONTEXT: &[u8; 33] = b"TLS 1.3, server CertificateVerify";
+
+/// The context string of a client's `CertificateVerify`.
+pub(crate) const CLIENT_CONTEXT: &[u8; 33] = b"TLS 1.3, client CertificateVerify";
+
+/// HKDF-Extract as a plain function, for schedules outside a handshake.
+#[allow(dead_code)]
+pub(crate) fn extract(hash: HashAlgorithm, salt: &[u8], input: &[u8]) -> Secret {
+    hkdf_extract(hash, salt, input)
+}

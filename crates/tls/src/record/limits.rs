@@ -1,0 +1,62 @@
+//! Every number that bounds what a peer can make us do: bytes held, loops run, records accepted.
+//!
+//! Must not know: who enforces a limit. Each constant says which rule or which attack it answers.
+//! Next: [`super::frame`] and [`super::joiner`] enforce most of them.
+
+use tercel_wire::HandshakeType;
+
+/// Longest plaintext fragment. RFC 9846 5.1, RFC 5246 6.2.1
+pub(crate) const MAX_FRAGMENT: usize = 1 << 14;
+
+/// Longest protected fragment of TLS 1.3: plaintext and 256 bytes. RFC 9846 5.2
+pub(crate) const MAX_PROTECTED_TLS13: usize = MAX_FRAGMENT + 256;
+
+/// Longest protected fragment of TLS 1.2: plaintext and 2048 bytes. RFC 5246 6.2.3
+pub(crate) const MAX_PROTECTED_TLS12: usize = MAX_FRAGMENT + 2048;
+
+/// Bytes of a record before its fragment.
+pub(crate) const HEADER: usize = 5;
+
+/// The largest record that can arrive, header included. A receive buffer of this size never stalls.
+pub(crate) const MAX_RECORD: usize = HEADER + MAX_PROTECTED_TLS12;
+
+/// Records without content that may follow one another. Each costs us work and carries nothing.
+pub(crate) const MAX_EMPTY_RECORDS: u8 = 32;
+
+/// Warning alerts that may follow one another (TLS 1.2), and `user_canceled` in TLS 1.3.
+pub(crate) const MAX_WARNING_ALERTS: u8 = 4;
+
+/// Compatibility `change_cipher_spec` records that a TLS 1.3 handshake may contain.
+pub(crate) const MAX_CHANGE_CIPHER_SPECS: u8 = 32;
+
+/// `KeyUpdate` messages that may arrive with no application data between them.
+pub(crate) const MAX_KEY_UPDATES_IN_A_ROW: u8 = 32;
+
+/// Bytes of rejected early data that a server passes over before it gives up.
+pub(crate) const MAX_SKIPPED_EARLY_DATA: usize = 16384 + 4096;
+
+/// Records sealed under one AES-GCM key before a key update: below the 2^24.5 full-size records
+/// that keep the safety margin of RFC 9846 5.5.
+pub(crate) const AES_GCM_RECORDS_PER_KEY: u64 = 1 << 24;
+
+/// Key updates in one direction of one connection. RFC 9846 4.7.3
+pub(crate) const MAX_KEY_UPDATES: u64 = (1 << 48) - 1;
+
+/// The smallest `record_size_limit` that may be offered. RFC 8449 4
+pub(crate) const MIN_RECORD_SIZE_LIMIT: u16 = 64;
+
+/// The longest body of a handshake message, by its type. A peer cannot make us hold more.
+pub(crate) fn message_body(kind: HandshakeType) -> usize {
+    match kind {
+        HandshakeType::CERTIFICATE | HandshakeType::COMPRESSED_CERTIFICATE => 100 * 1024,
+        HandshakeType::CLIENT_HELLO => 64 * 1024,
+        HandshakeType::NEW_SESSION_TICKET => 68 * 1024,
+        HandshakeType::CERTIFICATE_STATUS | HandshakeType::CERTIFICATE_REQUEST => 64 * 1024,
+        HandshakeType::FINISHED => 64,
+        HandshakeType::KEY_UPDATE => 1,
+        HandshakeType::HELLO_REQUEST
+        | HandshakeType::SERVER_HELLO_DONE
+        | HandshakeType::END_OF_EARLY_DATA => 0,
+        _ => MAX_FRAGMENT,
+    }
+}

@@ -1,0 +1,231 @@
+//! The reading direction: records in, typed plaintext out. RFC 9846 5.2, 5.4
+//!
+//! Must not know: what a message means. Next: [`super::joiner`] puts handshake messages together.
+
+use core::ops::Range;
+
+use tercel_wire::ContentType;
+
+use super::frame::{self, Expect, Frame};
+use super::limits;
+use super::protection::{Construction, Protection};
+use crate::error::{Error, Peer};
+
+/// Opens records under the current key, or none.
+pub(crate) struct Opener {
+    protection: Option<Protection>,
+    expect: Expect,
+    /// Plaintext bytes a record may carry: our own `record_size_limit`. RFC 8449 4
+    max_plaintext: u16,
+    /// Bytes of undecryptable early data that may still be passed over. RFC 9846 4.3.10
+    skip: Option<usize>,
+    /// No record has been opened under the current key yet.
+    fresh: bool,
+    empty_records: u8,
+}
+
+/// What one record turned out to be.
+pub(crate) struct Opened {
+    pub(crate) content_type: ContentType,
+    /// Where in the record the plaintext lies.
+    pub(crate) plaintext: Range<usize>,
+}
+
+/// What [`Opener::open_into`] did with a record.
+pub(crate) enum OpenedInto {
+    /// Plaintext of this type lies at the front of the output.
+    Into(ContentType, usize),
+    /// The record was not protected: it is still where it was.
+    Plain(Opened),
+}
+
+impl Opener {
+    pub(crate) fn new() -> Self {
+        Self {
+            protection: None,
+            expect: Expect::AnyVersion,
+            max_plaintext: 1 << 14,
+            skip: None,
+            fresh: true,
+            empty_records: 0,
+        }
+    }
+
+    pub(crate) fn expect(&mut self, expect: Expect) {
+        self.expect = expect;
+    }
+
+    pub(crate) fn set_max_plaintext(&mut self, bytes: u16) {
+        self.max_plaintext = bytes;
+    }
+
+    pub(crate) fn install(&mut self, protection: Protection) {
+        self.protection = Some(protection);
+        self.fresh = true;
+    }
+
+    pub(crate) fn is_protected(&self) -> bool {
+        self.protection.is_some()
+    }
+
+    pub(crate) fn sequence(&self) -> u64 {
+        self.protection.as_ref().map_or(0, Protection::sequence)
+    }
+
+    /// Pass over early data that we do not accept.
+    pub(crate) fn skip_early_data(&mut self) {
+        self.skip = Some(limits::MAX_SKIPPED_EARLY_DATA);
+    }
+
+    /// After this point a record that does not open is an error again.
+    pub(crate) fn stop_skipping(&mut self) {
+        self.skip = None;
+    }
+
+    /// The first whole record in `bytes`.
+    pub(crate) fn frame(&self, bytes: &[u8]) -> Result<Option<Frame>, Error> {
+        frame::first(bytes, self.expect, self.is_protected())
+    }
+
+    /// Opens `record` where it lies. `None`: the record carries nothing and is to be dropped.
+    pub(crate) fn open(&mut self, frame: Frame, record: &mut [u8]) -> Result<Option<Opened>, Error> {
+        let Some(construction) = self.construction() else {
+            return self.open_plain(frame, record.len());
+        };
+        if construction == Construction::Tls13 {
+            if let Some(plain) = self.open_plain_in_tls13(frame, record.len())? {
+                return Ok(Some(plain));
+            }
+        }
+        let Some(protection) = &mut self.protection else { return Ok(None) };
+        let range = match protection.open(frame.content_type, record) {
+            Ok(range) => range,
+            Err(error) => return self.pass_over(error, record.len()).map(|()| None),
+        };
+        self.skip = None;
+        self.fresh = false;
+        let Some(plaintext) = record.get(range.clone()) else { return Ok(None) };
+        let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
+        self.count_empty(content_type, length)?;
+        let end = range.start.saturating_add(length);
+        Ok(Some(Opened { content_type, plaintext: range.start..end }))
+    }
+
+    /// Opens `record` straight into `out`, which has room for [`Self::room_needed`] bytes.
+    pub(crate) fn open_into(
+        &mut self,
+        frame: Frame,
+        record: &mut [u8],
+        out: &mut [u8],
+    ) -> Result<Option<OpenedInto>, Error> {
+        let Some(construction) = self.construction() else {
+            return Ok(self.open_plain(frame, record.len())?.map(OpenedInto::Plain));
+        };
+        if construction == Construction::Tls13 {
+            if let Some(plain) = self.open_plain_in_tls13(frame, record.len())? {
+                return Ok(Some(OpenedInto::Plain(plain)));
+            }
+        }
+        let Some(protection) = &mut self.protection else { return Ok(None) };
+        let length = protection.open_into(frame.content_type, record, out)?;
+        self.fresh = false;
+        let plaintext = out.get(..length).unwrap_or_default();
+        let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
+        self.count_empty(content_type, length)?;
+        Ok(Some(OpenedInto::Into(content_type, length)))
+    }
+
+    /// Bytes that [`Self::open_into`] may write for a record of `total` bytes.
+    pub(crate) fn room_needed(&self, total: usize) -> usize {
+        let overhead = match self.construction() {
+            Some(Construction::Tls13) => tercel_crypto::TAG_LEN,
+            Some(_) => self.protection.as_ref().map_or(0, Protection::overhead),
+            None => 0,
+        };
+        total.saturating_sub(limits::HEADER).saturating_sub(overhead)
+    }
+
+    fn construction(&self) -> Option<Construction> {
+        self.protection.as_ref().map(Protection::construction)
+    }
+
+    fn open_plain(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
+        if frame.content_type == ContentType::APPLICATION_DATA {
+            // Early data ahead of a second ClientHello. RFC 9846 4.3.10
+            return self.pass_over(Peer::UnexpectedRecord.into(), total).map(|()| None);
+        }
+        self.count_empty(frame.content_type, total.saturating_sub(limits::HEADER))?;
+        Ok(Some(Opened { content_type: frame.content_type, plaintext: limits::HEADER..total }))
+    }
+
+    /// Under TLS 1.3 keys only two kinds of record stay plain: the compatibility change_cipher_spec,
+    /// and the alert of a client that could not read our first flight.
+    fn open_plain_in_tls13(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
+        match frame.content_type {
+            ContentType::APPLICATION_DATA => Ok(None),
+            ContentType::CHANGE_CIPHER_SPEC => self.open_plain(frame, total),
+            ContentType::ALERT if self.fresh && total == limits::HEADER + 2 => {
+                self.open_plain(frame, total)
+            }
+            _ => Err(Peer::UnexpectedRecord.into()),
+        }
+    }
+
+    fn pass_over(&mut self, error: Error, total: usize) -> Result<(), Error> {
+        let Some(budget) = self.skip else { return Err(error) };
+        let Some(left) = budget.checked_sub(total) else {
+            return Err(Peer::TooMuchSkippedEarlyData.into());
+        };
+        self.skip = Some(left);
+        if let Some(protection) = &mut self.protection {
+            protection.take_back();
+        }
+        Ok(())
+    }
+
+    /// The type and length of the content: in TLS 1.3 the last byte that is not zero. RFC 9846 5.4
+    fn inner_type(
+        &self,
+        construction: Construction,
+        frame: Frame,
+        plaintext: &[u8],
+    ) -> Result<(ContentType, usize), Error> {
+        let limit = usize::from(self.max_plaintext);
+        if construction != Construction::Tls13 {
+            if plaintext.len() > limit {
+                return Err(Peer::RecordTooLong.into());
+            }
+            return Ok((frame.content_type, plaintext.len()));
+        }
+        // Content, type and padding together are what the limit counts. RFC 8449 4
+        if plaintext.len() > limit.saturating_add(1) {
+            return Err(Peer::RecordTooLong.into());
+        }
+        let last = plaintext.iter().rposition(|byte| *byte != 0);
+        let Some((length, inner)) = last.and_then(|at| Some((at, *plaintext.get(at)?))) else {
+            return Err(Peer::MissingContentType.into());
+        };
+        match ContentType(inner) {
+            ContentType::ALERT | ContentType::HANDSHAKE | ContentType::APPLICATION_DATA => {
+                Ok((ContentType(inner), length))
+            }
+            _ => Err(Peer::UnexpectedRecord.into()),
+        }
+    }
+
+    /// Zero-length handshake and alert fragments are illegal in TLS 1.3, floods of any kind always. RFC 9846 5.1
+    fn count_empty(&mut self, content_type: ContentType, length: usize) -> Result<(), Error> {
+        if length > 0 {
+            self.empty_records = 0;
+            return Ok(());
+        }
+        if self.expect == Expect::Tls13 && content_type != ContentType::APPLICATION_DATA {
+            return Err(Peer::UnexpectedMessage.into());
+        }
+        self.empty_records = self.empty_records.saturating_add(1);
+        if self.empty_records > limits::MAX_EMPTY_RECORDS {
+            return Err(Peer::TooManyEmptyRecords.into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! One key and what surrounds it: nonce, additional data, sequence number. RFC 9846 5.2-5.3, RFC 5288, RFC 7905
+//!
+//! Must not know: content types' meaning, buffers, who negotiated the key.
+//! Next: [`super::sealer`] and [`super::opener`] are its two users.
+
+use tercel_crypto::{AeadAlgorithm, AeadKey, TAG_LEN};
+use tercel_wire::ContentType;
+
+use super::limits;
+use crate::error::{Error, Local, Peer};
+
+/// How a version forms nonces and additional data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Construction {
+    /// RFC 9846 5.3: nonce is IV xor sequence; inner content type; header is the additional data.
+    Tls13,
+    /// RFC 5288: four fixed bytes and eight explicit ones in the record.
+    Tls12Gcm,
+    /// RFC 7905: nonce as in 1.3; additional data as in 1.2.
+    Tls12ChaCha,
+}
+
+/// Bytes of the explicit nonce of RFC 5288.
+pub(crate) const EXPLICIT_NONCE: usize = 8;
+
+/// A key in one direction.
+pub(crate) struct Protection {
+    key: AeadKey,
+    iv: [u8; 12],
+    sequence: u64,
+    construction: Construction,
+}
+
+impl Protection {
+    pub(crate) fn tls13(algorithm: AeadAlgorithm, key: &[u8], iv: [u8; 12]) -> Result<Self, Error> {
+        let key = AeadKey::new(algorithm, key)?;
+        Ok(Self { key, iv, sequence: 0, construction: Construction::Tls13 })
+    }
+
+    /// `fixed_iv` is 4 bytes for GCM (RFC 5288 3), 12 for ChaCha20-Poly1305 (RFC 7905 2).
+    pub(crate) fn tls12(algorithm: AeadAlgorithm, key: &[u8], fixed_iv: &[u8]) -> Result<Self, Error> {
+        let construction = match algorithm {
+            AeadAlgorithm::ChaCha20Poly1305 => Construction::Tls12ChaCha,
+            _ => Construction::Tls12Gcm,
+        };
+        let mut iv = [0; 12];
+        for (to, from) in iv.iter_mut().zip(fixed_iv) {
+            *to = *from;
+        }
+        Ok(Self { key: AeadKey::new(algorithm, key)?, iv, sequence: 0, construction })
+    }
+
+    pub(crate) fn construction(&self) -> Construction {
+        self.construction
+    }
+
+    /// Bytes that protection adds to a fragment, the inner content type included.
+    pub(crate) fn overhead(&self) -> usize {
+        match self.construction {
+            Construction::Tls13 => 1 + TAG_LEN,
+            Construction::Tls12Gcm => EXPLICIT_NONCE + TAG_LEN,
+            Construction::Tls12ChaCha => TAG_LEN,
+        }
+    }
+
+    /// Records protected so far.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Whether this key may seal only few more records. RFC 9846 5.5
+    pub(crate) fn nearly_spent(&self) -> bool {
+        match self.key.algorithm() {
+            AeadAlgorithm::ChaCha20Poly1305 => self.sequence >= u64::MAX - (1 << 16),
+            _ => self.sequence >= limits::AES_GCM_RECORDS_PER_KEY,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_sequence(&mut self, sequence: u64) {
+        self.sequence = sequence;
+    }
+
+    /// Seals `plaintext` and `inner` (TLS 1.3: content type and padding) behind the header in `out`.
+    ///
+    /// `out` is exactly the record; its five header bytes are already written.
+    pub(crate) fn seal(
+        &mut self,
+        content_type: ContentType,
+        plaintext: &[u8],
+        inner: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let sequence = self.next_sequence()?;
+        let (header, body) =
+            out.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
+        match self.construction {
+            Construction::Tls13 => {
+                let nonce = xor_nonce(&self.iv, sequence);
+                self.key.seal(&nonce, header, plaintext, inner, body)?;
+            }
+            Construction::Tls12ChaCha => {
+                let nonce = xor_nonce(&self.iv, sequence);
+                let aad = tls12_aad(sequence, content_type, plaintext.len());
+                self.key.seal(&nonce, &aad, plaintext, &[], body)?;
+            }
+            Construction::Tls12Gcm => {
+                let (explicit, body) =
+                    body.split_first_chunk_mut::<EXPLICIT_NONCE>().ok_or(Local::Encode)?;
+                *explicit = sequence.to_be_bytes();
+                let nonce = explicit_nonce(&self.iv, *explicit);
+                let aad = tls12_aad(sequence, content_type, plaintext.len());
+                self.key.seal(&nonce, &aad, plaintext, &[], body)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens `record` (header included) in place; the plaintext's place within `record`.
+    pub(crate) fn open(
+        &mut self,
+        content_type: ContentType,
+        record: &mut [u8],
+    ) -> Result<core::ops::Range<usize>, Error> {
+        let sequence = self.next_sequence()?;
+        let short = Error::Peer(Peer::BadRecordMac);
+        let (header, body) =
+            record.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(short)?;
+        let (start, opened) = match self.construction {
+            Construction::Tls13 => {
+                let nonce = xor_nonce(&self.iv, sequence);
+                (limits::HEADER, self.key.open_in_place(&nonce, header, body))
+            }
+            Construction::Tls12ChaCha => {
+                let nonce = xor_nonce(&self.iv, sequence);
+                let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
+                let aad = tls12_aad(sequence, content_type, length);
+                (limits::HEADER, self.key.open_in_place(&nonce, &aad, body))
+            }
+            Construction::Tls12Gcm => {
+                let (explicit, body) =
+                    body.split_first_chunk_mut::<EXPLICIT_NONCE>().ok_or(short)?;
+                let nonce = explicit_nonce(&self.iv, *explicit);
+                let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
+                let aad = tls12_aad(sequence, content_type, length);
+                (limits::HEADER + EXPLICIT_NONCE, self.key.open_in_place(&nonce, &aad, body))
+            }
+        };
+        let length = opened.map_err(|_| short)?;
+        Ok(start..start.saturating_add(length))
+    }
+
+    /// Opens `record` into `out`; how many bytes were written. TLS 1.3: inner type and padding included.
+    pub(crate) fn open_into(
+        &mut self,
+        content_type: ContentType,
+        record: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        let sequence = self.next_sequence()?;
+        let short = Error::Peer(Peer::BadRecordMac);
+        let (header, body) = record.split_first_chunk::<{ limits::HEADER }>().ok_or(short)?;
+        let opened = match self.construction {
+            Construction::Tls13 => {
+                self.key.open(&xor_nonce(&self.iv, sequence), header, body, out)
+            }
+            Construction::Tls12ChaCha => {
+                let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
+                let aad = tls12_aad(sequence, content_type, length);
+                self.key.open(&xor_nonce(&self.iv, sequence), &aad, body, out)
+            }
+            Construction::Tls12Gcm => {
+                let (explicit, body) = body.split_first_chunk::<EXPLICIT_NONCE>().ok_or(short)?;
+                let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
+                let aad = tls12_aad(sequence, content_type, length);
+                self.key.open(&explicit_nonce(&self.iv, *explicit), &aad, body, out)
+            }
+        };
+        opened.map_err(|_| short)
+    }
+
+    /// A record that did not authenticate and is passed over does not count. RFC 9846 4.3.10
+    pub(crate) fn take_back(&mut self) {
+        self.sequence = self.sequence.saturating_sub(1);
+    }
+
+    fn next_sequence(&mut self) -> Result<u64, Error> {
+        let sequence = self.sequence;
+        // Sequence numbers never wrap. RFC 9846 5.3
+        self.sequence = sequence.checked_add(1).ok_or(Local::KeyExhausted)?;
+        Ok(sequence)
+    }
+}
+
+fn xor_nonce(iv: &[u8; 12], sequence: u64) -> [u8; 12] {
+    let mut nonce = *iv;
+    for (byte, with) in nonce.iter_mut().skip(4).zip(sequence.to_be_bytes()) {
+        *byte ^= with;
+    }
+    nonce
+}
+
+fn explicit_nonce(iv: &[u8; 12], explicit: [u8; EXPLICIT_NONCE]) -> [u8; 12] {
+    let mut nonce = *iv;
+    for (byte, with) in nonce.iter_mut().skip(4).zip(explicit) {
+        *byte = with;
+    }
+    nonce
+}
+
+/// RFC 5246 6.2.3.3
+fn tls12_aad(sequence: u64, content_type: ContentType, length: usize) -> [u8; 13] {
+    let s = sequence.to_be_bytes();
+    let [.., high, low] = length.to_be_bytes();
+    [s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], content_type.0, 3, 3, high, low]
+}
