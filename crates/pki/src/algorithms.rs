@@ -1,0 +1,116 @@
+//! The signature algorithms a certificate may be signed with.
+//!
+//! Each pairs the two identifiers found in certificates (of the issuer's key and of the signature) with the algorithm of
+//! `tercel-crypto` that verifies it. SHA-1 and MD5 are absent, so they are refused. ML-DSA belongs here once the
+//! cryptography below knows it.
+
+use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
+use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm};
+
+/// One way to sign a certificate: a kind of key with an algorithm, as X.509 identifies them.
+#[derive(Debug)]
+pub struct CertificateAlgorithm {
+    key: KeyKind,
+    algorithm: SignatureAlgorithm,
+    key_identifier: AlgorithmIdentifier,
+    signature_identifier: AlgorithmIdentifier,
+}
+
+impl CertificateAlgorithm {
+    /// Everything that is supported, the commonest first.
+    pub const ALL: &'static [&'static Self] = &ALL;
+
+    /// The kind of the issuer's key.
+    #[must_use]
+    pub fn key(&self) -> KeyKind {
+        self.key
+    }
+
+    /// The algorithm of the signature.
+    #[must_use]
+    pub fn algorithm(&self) -> SignatureAlgorithm {
+        self.algorithm
+    }
+}
+
+impl SignatureVerificationAlgorithm for CertificateAlgorithm {
+    fn verify_signature(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), InvalidSignature> {
+        PublicKey::from_raw(self.key, public_key)
+            .and_then(|key| key.verify(self.algorithm, message, signature))
+            .map_err(|_| InvalidSignature)
+    }
+
+    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
+        self.key_identifier
+    }
+
+    fn signature_alg_id(&self) -> AlgorithmIdentifier {
+        self.signature_identifier
+    }
+}
+
+const ALL: [&CertificateAlgorithm; 25] = {
+    use KeyKind::{EcdsaP256, EcdsaP384, EcdsaP521, Ed25519, Rsa, RsaPss};
+    use SignatureAlgorithm as S;
+    use alg_id as id;
+    [
+        &entry(EcdsaP256, S::EcdsaSha256, id::ECDSA_P256, id::ECDSA_SHA256),
+        &entry(EcdsaP384, S::EcdsaSha384, id::ECDSA_P384, id::ECDSA_SHA384),
+        &entry(Rsa, S::RsaPkcs1Sha256, id::RSA_ENCRYPTION, id::RSA_PKCS1_SHA256),
+        &entry(Rsa, S::RsaPkcs1Sha384, id::RSA_ENCRYPTION, id::RSA_PKCS1_SHA384),
+        &entry(Rsa, S::RsaPkcs1Sha512, id::RSA_ENCRYPTION, id::RSA_PKCS1_SHA512),
+        &entry(EcdsaP256, S::EcdsaSha384, id::ECDSA_P256, id::ECDSA_SHA384),
+        &entry(EcdsaP256, S::EcdsaSha512, id::ECDSA_P256, id::ECDSA_SHA512),
+        &entry(EcdsaP384, S::EcdsaSha256, id::ECDSA_P384, id::ECDSA_SHA256),
+        &entry(EcdsaP384, S::EcdsaSha512, id::ECDSA_P384, id::ECDSA_SHA512),
+        &entry(EcdsaP521, S::EcdsaSha256, id::ECDSA_P521, id::ECDSA_SHA256),
+        &entry(EcdsaP521, S::EcdsaSha384, id::ECDSA_P521, id::ECDSA_SHA384),
+        &entry(EcdsaP521, S::EcdsaSha512, id::ECDSA_P521, id::ECDSA_SHA512),
+        &entry(Ed25519, S::Ed25519, id::ED25519, id::ED25519),
+        &entry(Rsa, S::RsaPssSha256, id::RSA_ENCRYPTION, id::RSA_PSS_SHA256),
+        &entry(Rsa, S::RsaPssSha384, id::RSA_ENCRYPTION, id::RSA_PSS_SHA384),
+        &entry(Rsa, S::RsaPssSha512, id::RSA_ENCRYPTION, id::RSA_PSS_SHA512),
+        // A key that may only sign with PSS: for any hash (no parameters), or for one. RFC 4055 3.1
+        &entry(RsaPss, S::RsaPssSha256, PSS_ANY_HASH, id::RSA_PSS_SHA256),
+        &entry(RsaPss, S::RsaPssSha384, PSS_ANY_HASH, id::RSA_PSS_SHA384),
+        &entry(RsaPss, S::RsaPssSha512, PSS_ANY_HASH, id::RSA_PSS_SHA512),
+        &entry(RsaPss, S::RsaPssSha256, id::RSA_PSS_SHA256, id::RSA_PSS_SHA256),
+        &entry(RsaPss, S::RsaPssSha384, id::RSA_PSS_SHA384, id::RSA_PSS_SHA384),
+        &entry(RsaPss, S::RsaPssSha512, id::RSA_PSS_SHA512, id::RSA_PSS_SHA512),
+        // The NULL that belongs after the identifier is missing; verifiers must accept that. RFC 4055 5
+        &entry(Rsa, S::RsaPkcs1Sha256, id::RSA_ENCRYPTION, PKCS1_SHA256_NO_NULL),
+        &entry(Rsa, S::RsaPkcs1Sha384, id::RSA_ENCRYPTION, PKCS1_SHA384_NO_NULL),
+        &entry(Rsa, S::RsaPkcs1Sha512, id::RSA_ENCRYPTION, PKCS1_SHA512_NO_NULL),
+    ]
+};
+
+const fn entry(
+    key: KeyKind,
+    algorithm: SignatureAlgorithm,
+    key_identifier: AlgorithmIdentifier,
+    signature_identifier: AlgorithmIdentifier,
+) -> CertificateAlgorithm {
+    CertificateAlgorithm { key, algorithm, key_identifier, signature_identifier }
+}
+
+/// id-RSASSA-PSS, 1.2.840.113549.1.1.10
+const PSS_ANY_HASH: AlgorithmIdentifier =
+    pkcs1(&[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10]);
+/// sha256WithRSAEncryption, 1.2.840.113549.1.1.11
+const PKCS1_SHA256_NO_NULL: AlgorithmIdentifier =
+    pkcs1(&[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11]);
+/// sha384WithRSAEncryption, 1.2.840.113549.1.1.12
+const PKCS1_SHA384_NO_NULL: AlgorithmIdentifier =
+    pkcs1(&[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 12]);
+/// sha512WithRSAEncryption, 1.2.840.113549.1.1.13
+const PKCS1_SHA512_NO_NULL: AlgorithmIdentifier =
+    pkcs1(&[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13]);
+
+const fn pkcs1(oid: &'static [u8]) -> AlgorithmIdentifier {
+    AlgorithmIdentifier::from_slice(oid)
+}

@@ -1,0 +1,108 @@
+//! The fields of one certificate, borrowed: for its key, its validity, its names and for printing.
+//!
+//! Nothing here decides trust; that is [`crate::verifier`]. Text for people is made in [`names`] and [`summary`].
+
+mod identifiers;
+mod names;
+mod summary;
+
+use pki_types::{CertificateDer, UnixTime};
+use tercel_crypto::PublicKey;
+
+use crate::der::{self, Malformed, Reader};
+use crate::refusal::RefusalReason;
+use crate::time;
+
+pub use summary::CertificateSummary;
+
+/// The public key of the leaf, the first of the chain: the one that signs the handshake.
+///
+/// Says nothing about trust; verify the chain first.
+pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
+    let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
+    let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
+    PublicKey::from_spki(leaf.subject_public_key_info).map_err(|_| RefusalReason::InvalidKey)
+}
+
+/// The parts of a certificate that this crate reads itself. RFC 5280 4.1
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Certificate<'a> {
+    /// The content of the INTEGER.
+    pub(crate) serial_number: &'a [u8],
+    /// AlgorithmIdentifier, the content of its SEQUENCE.
+    pub(crate) signature_algorithm: &'a [u8],
+    /// Name, the content of its SEQUENCE.
+    pub(crate) issuer: &'a [u8],
+    pub(crate) not_before: UnixTime,
+    pub(crate) not_after: UnixTime,
+    /// Name, the content of its SEQUENCE.
+    pub(crate) subject: &'a [u8],
+    /// The whole SubjectPublicKeyInfo, tag and length included.
+    pub(crate) subject_public_key_info: &'a [u8],
+    /// The content of the SEQUENCE OF Extension; empty when there are none.
+    extensions: &'a [u8],
+}
+
+impl<'a> Certificate<'a> {
+    pub(crate) fn parse(certificate: &'a CertificateDer<'_>) -> Result<Self, Malformed> {
+        let mut outer = Reader::new(der::single(certificate.as_ref(), der::SEQUENCE)?);
+        let mut fields = Reader::new(outer.expect(der::SEQUENCE)?);
+        outer.expect(der::SEQUENCE)?; // signatureAlgorithm, repeated inside
+        outer.expect(der::BIT_STRING)?;
+        outer.finish()?;
+
+        fields.optional(der::context_constructed(0))?; // version
+        let serial_number = fields.expect(der::INTEGER)?;
+        let signature_algorithm = fields.expect(der::SEQUENCE)?;
+        let issuer = fields.expect(der::SEQUENCE)?;
+        let mut validity = Reader::new(fields.expect(der::SEQUENCE)?);
+        let not_before = time::from_der(validity.element()?)?;
+        let not_after = time::from_der(validity.element()?)?;
+        validity.finish()?;
+        let subject = fields.expect(der::SEQUENCE)?;
+        let key = fields.element()?;
+        if key.tag != der::SEQUENCE {
+            return Err(Malformed);
+        }
+        fields.optional(der::context(1))?; // issuerUniqueID
+        fields.optional(der::context(2))?; // subjectUniqueID
+        let extensions = match fields.optional(der::context_constructed(3))? {
+            Some(explicit) => der::single(explicit, der::SEQUENCE)?,
+            None => &[],
+        };
+        fields.finish()?;
+
+        Ok(Self {
+            serial_number,
+            signature_algorithm,
+            issuer,
+            not_before,
+            not_after,
+            subject,
+            subject_public_key_info: key.whole,
+            extensions,
+        })
+    }
+
+    /// The names of the subjectAltName extension that a TLS peer can be called by: DNS names and IP addresses, as text.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = self.dns_names();
+        names.extend(self.ip_addresses().iter().map(ToString::to_string));
+        names
+    }
+
+    /// The content of the extension with this OID, if it is there and can be read.
+    fn extension(&self, oid: &[u8]) -> Option<&'a [u8]> {
+        let mut extensions = Reader::new(self.extensions);
+        while !extensions.is_empty() {
+            let mut extension = Reader::new(extensions.expect(der::SEQUENCE).ok()?);
+            let this = extension.expect(der::OBJECT_IDENTIFIER).ok()?;
+            extension.optional(der::BOOLEAN).ok()?; // critical
+            let value = extension.expect(der::OCTET_STRING).ok()?;
+            if this == oid {
+                return Some(value);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,224 @@
+//! Names of a certificate as text: distinguished names after RFC 4514, and the subjectAltName.
+//!
+//! For people to read, never to decide by: matching a name against a certificate is the work of path verification. What
+//! a peer wrote is escaped, so that printing it cannot drive a terminal.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use super::Certificate;
+use super::identifiers::{attribute_name, dotted};
+use crate::der::{self, Element, Malformed, Reader};
+
+impl Certificate<'_> {
+    /// The dNSNames of the subjectAltName. RFC 5280 4.2.1.6
+    pub(super) fn dns_names(&self) -> Vec<String> {
+        self.general_names()
+            .filter(|name| name.tag == der::context(2))
+            .map(|name| escape_untrusted(&latin(name.content)))
+            .collect()
+    }
+
+    /// The iPAddresses of the subjectAltName. RFC 5280 4.2.1.6
+    pub(super) fn ip_addresses(&self) -> Vec<IpAddr> {
+        self.general_names()
+            .filter(|name| name.tag == der::context(7))
+            .filter_map(|name| ip_address(name.content))
+            .collect()
+    }
+
+    fn general_names(&self) -> impl Iterator<Item = Element<'_>> {
+        let names = self
+            .extension(SUBJECT_ALT_NAME)
+            .and_then(|value| der::single(value, der::SEQUENCE).ok())
+            .unwrap_or_default();
+        let mut names = Reader::new(names);
+        std::iter::from_fn(move || names.element().ok())
+    }
+}
+
+/// A distinguished name as `CN=leaf,O=Example,C=NL`: the most specific part first. RFC 4514 2
+///
+/// `name` is the content of the SEQUENCE. What cannot be read ends the text with `?`.
+pub(super) fn distinguished_name(name: &[u8]) -> String {
+    let mut sets = Vec::new();
+    let mut reader = Reader::new(name);
+    while !reader.is_empty() {
+        match reader.expect(der::SET).and_then(relative_name) {
+            Ok(text) => sets.push(text),
+            Err(Malformed) => {
+                sets.insert(0, "?".to_owned());
+                break;
+            }
+        }
+    }
+    sets.reverse();
+    sets.join(",")
+}
+
+fn relative_name(set: &[u8]) -> Result<String, Malformed> {
+    let mut text = String::new();
+    let mut attributes = Reader::new(set);
+    while !attributes.is_empty() {
+        let mut attribute = Reader::new(attributes.expect(der::SEQUENCE)?);
+        let kind = attribute.expect(der::OBJECT_IDENTIFIER)?;
+        let value = attribute.element()?;
+        if !text.is_empty() {
+            text.push('+');
+        }
+        match attribute_name(kind) {
+            Some(name) => text.push_str(name),
+            None => text.push_str(&dotted(kind)),
+        }
+        text.push('=');
+        match string(value) {
+            Some(value) => text.push_str(&escape_value(&value)),
+            None => text.push_str(&hex_value(value.whole)),
+        }
+    }
+    Ok(text)
+}
+
+/// The string types of DirectoryString and their relatives. RFC 5280 4.1.2.4
+fn string(value: Element<'_>) -> Option<String> {
+    let content = value.content;
+    match value.tag {
+        der::UTF8_STRING | der::PRINTABLE_STRING | der::IA5_STRING => {
+            std::str::from_utf8(content).ok().map(ToOwned::to_owned)
+        }
+        der::TELETEX_STRING => Some(latin(content)),
+        der::BMP_STRING if content.len() % 2 == 0 => {
+            let units = content
+                .chunks_exact(2)
+                .map(|pair| pair.iter().fold(0, |unit, &byte| (unit << 8) | u16::from(byte)));
+            char::decode_utf16(units).collect::<Result<_, _>>().ok()
+        }
+        der::UNIVERSAL_STRING if content.len() % 4 == 0 => content
+            .chunks_exact(4)
+            .map(|four| four.iter().fold(0, |point, &byte| (point << 8) | u32::from(byte)))
+            .map(char::from_u32)
+            .collect(),
+        _ => None,
+    }
+}
+
+fn latin(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+fn ip_address(bytes: &[u8]) -> Option<IpAddr> {
+    if let Ok(four) = <[u8; 4]>::try_from(bytes) {
+        return Some(four.into());
+    }
+    <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
+}
+
+/// RFC 4514 2.4: what would end or change the value is marked by a backslash.
+fn escape_value(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    let last = value.chars().count().saturating_sub(1);
+    for (index, character) in value.chars().enumerate() {
+        let special = matches!(character, '"' | '+' | ',' | ';' | '<' | '>' | '\\')
+            || (character == '#' && index == 0)
+            || (character == ' ' && (index == 0 || index == last));
+        if special {
+            escaped.push('\\');
+        }
+        push_printable(&mut escaped, character);
+    }
+    escaped
+}
+
+fn escape_untrusted(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        push_printable(&mut escaped, character);
+    }
+    escaped
+}
+
+/// Control characters, and those that turn the direction of writing, appear as `\{u}`-style numbers.
+fn push_printable(text: &mut String, character: char) {
+    let turns_direction = matches!(
+        character,
+        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    if character.is_control() || turns_direction {
+        text.extend(character.escape_unicode());
+    } else {
+        text.push(character);
+    }
+}
+
+/// RFC 4514 2.4: `#` and the whole encoding in hexadecimal.
+fn hex_value(encoding: &[u8]) -> String {
+    let mut text = String::from("#");
+    for byte in encoding {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// id-ce-subjectAltName, 2.5.29.17
+const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(oid: &[u8], tag: u8, value: &[u8]) -> Vec<u8> {
+        let wrap = |tag: u8, content: &[u8]| {
+            let mut bytes = vec![tag, u8::try_from(content.len()).unwrap()];
+            bytes.extend_from_slice(content);
+            bytes
+        };
+        let mut content = wrap(der::OBJECT_IDENTIFIER, oid);
+        content.extend(wrap(tag, value));
+        wrap(der::SET, &wrap(der::SEQUENCE, &content))
+    }
+
+    const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+
+    #[test]
+    fn the_most_specific_part_comes_first() {
+        let mut name = attribute(&[0x55, 4, 6], der::PRINTABLE_STRING, b"NL");
+        name.extend(attribute(COMMON_NAME, der::UTF8_STRING, b"leaf"));
+        assert_eq!(distinguished_name(&name), "CN=leaf,C=NL");
+    }
+
+    #[test]
+    fn special_characters_are_escaped() {
+        let text = |value: &str| {
+            distinguished_name(&attribute(COMMON_NAME, der::UTF8_STRING, value.as_bytes()))
+        };
+        assert_eq!(text("a,b+c"), "CN=a\\,b\\+c");
+        assert_eq!(text(" #x "), "CN=\\ #x\\ ");
+        assert_eq!(text("#x"), "CN=\\#x");
+        assert_eq!(text("\u{1b}[2J"), "CN=\\u{1b}[2J");
+        assert_eq!(text("\u{202e}moc"), "CN=\\u{202e}moc");
+    }
+
+    #[test]
+    fn every_string_type_is_read() {
+        let text = |tag, value: &[u8]| distinguished_name(&attribute(COMMON_NAME, tag, value));
+        assert_eq!(text(der::TELETEX_STRING, b"caf\xe9"), "CN=caf\u{e9}");
+        assert_eq!(text(der::BMP_STRING, &[0, b'a', 0x20, 0xac]), "CN=a\u{20ac}");
+        assert_eq!(text(der::UNIVERSAL_STRING, &[0, 1, 0xf6, 0x00]), "CN=\u{1f600}");
+        assert_eq!(text(der::UTF8_STRING, &[0xff]), "CN=#0c01ff");
+        assert_eq!(text(der::INTEGER, &[5]), "CN=#020105");
+    }
+
+    #[test]
+    fn an_unknown_attribute_is_named_by_its_number() {
+        let name = attribute(&[0x2a, 3, 4], der::UTF8_STRING, b"x");
+        assert_eq!(distinguished_name(&name), "1.2.3.4=x");
+    }
+
+    #[test]
+    fn a_broken_end_is_marked() {
+        let mut name = attribute(COMMON_NAME, der::UTF8_STRING, b"ok");
+        name.push(0x31);
+        assert_eq!(distinguished_name(&name), "CN=ok,?");
+    }
+}

@@ -1,0 +1,79 @@
+//! What a person wants to know of a certificate, as text: for `tercel connect`, logs and error reports.
+//!
+//! It decides nothing and trusts nothing: a summary can be made of any certificate that can be taken apart.
+
+use std::fmt::{self, Write as _};
+use std::net::IpAddr;
+
+use pki_types::{CertificateDer, UnixTime};
+
+use super::Certificate;
+use super::identifiers::{key_name, signature_name};
+use super::names::distinguished_name;
+use crate::der::Malformed;
+use crate::refusal::RefusalReason;
+use crate::time::ReadableTime;
+
+/// A certificate in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateSummary {
+    /// The subject, as `CN=leaf,O=Example` (RFC 4514); empty when it has none.
+    pub subject: String,
+    /// The issuer, in the same form.
+    pub issuer: String,
+    /// The serial number in hexadecimal.
+    pub serial_number: String,
+    /// First moment of validity.
+    pub not_before: UnixTime,
+    /// Last moment of validity.
+    pub not_after: UnixTime,
+    /// The public key, as `RSA 2048` or `ECDSA P-256`.
+    pub key: String,
+    /// How the issuer signed it, as `ECDSA with SHA-256`.
+    pub signature_algorithm: String,
+    /// DNS names of the subjectAltName extension.
+    pub dns_names: Vec<String>,
+    /// IP addresses of the subjectAltName extension.
+    pub ip_addresses: Vec<IpAddr>,
+}
+
+impl CertificateSummary {
+    /// Takes a certificate apart. The only refusal is [`RefusalReason::BadEncoding`].
+    pub fn new(certificate: &CertificateDer<'_>) -> Result<Self, RefusalReason> {
+        let fields =
+            Certificate::parse(certificate).map_err(|Malformed| RefusalReason::BadEncoding)?;
+        let mut serial_number = String::new();
+        for byte in fields.serial_number {
+            // Writing to a String cannot fail.
+            let _ = write!(serial_number, "{byte:02x}");
+        }
+        Ok(Self {
+            subject: distinguished_name(fields.subject),
+            issuer: distinguished_name(fields.issuer),
+            serial_number,
+            not_before: fields.not_before,
+            not_after: fields.not_after,
+            key: key_name(fields.subject_public_key_info),
+            signature_algorithm: signature_name(fields.signature_algorithm),
+            dns_names: fields.dns_names(),
+            ip_addresses: fields.ip_addresses(),
+        })
+    }
+}
+
+impl fmt::Display for CertificateSummary {
+    /// Several lines, the first of them the subject.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "subject  {}", self.subject)?;
+        writeln!(f, "issuer   {}", self.issuer)?;
+        let (from, until) = (ReadableTime(self.not_before), ReadableTime(self.not_after));
+        writeln!(f, "valid    {from} to {until}")?;
+        write!(f, "key      {}, signed {}", self.key, self.signature_algorithm)?;
+        let addresses = self.ip_addresses.iter().map(ToString::to_string);
+        let names: Vec<String> = self.dns_names.iter().cloned().chain(addresses).collect();
+        if !names.is_empty() {
+            write!(f, "\nnames    {}", names.join(", "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! A strict reader of DER, just large enough for the fields of a certificate.
+//!
+//! It borrows, never allocates and never panics. It refuses what DER refuses: indefinite and padded lengths. Two readers
+//! that both insist on this cannot disagree on where a field of a certificate lies, which is why a key found here is the
+//! key that path building saw.
+//!
+//! It knows tags and lengths only; what a field means is said in [`crate::certificate`].
+
+/// The bytes are not DER, or not the element that was looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// One element: its tag, its content, and both together with the length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Element<'a> {
+    pub(crate) tag: u8,
+    pub(crate) content: &'a [u8],
+    pub(crate) whole: &'a [u8],
+}
+
+/// Reads elements one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next element, whatever its tag.
+    pub(crate) fn element(&mut self) -> Result<Element<'a>, Malformed> {
+        let (&tag, after_tag) = self.rest.split_first().ok_or(Malformed)?;
+        if tag & HIGH_TAG_NUMBER == HIGH_TAG_NUMBER {
+            return Err(Malformed);
+        }
+        let (length, after_length) = read_length(after_tag)?;
+        let (content, rest) = after_length.split_at_checked(length).ok_or(Malformed)?;
+        let whole_length = self.rest.len().saturating_sub(rest.len());
+        let whole = self.rest.get(..whole_length).ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(Element { tag, content, whole })
+    }
+
+    /// The content of the next element, which must have this tag.
+    pub(crate) fn expect(&mut self, tag: u8) -> Result<&'a [u8], Malformed> {
+        let element = self.element()?;
+        if element.tag != tag {
+            return Err(Malformed);
+        }
+        Ok(element.content)
+    }
+
+    /// The content of the next element if it has this tag; otherwise nothing is consumed.
+    pub(crate) fn optional(&mut self, tag: u8) -> Result<Option<&'a [u8]>, Malformed> {
+        if self.rest.first() != Some(&tag) {
+            return Ok(None);
+        }
+        self.expect(tag).map(Some)
+    }
+
+    /// Everything must have been read.
+    pub(crate) fn finish(self) -> Result<(), Malformed> {
+        if self.rest.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+}
+
+/// The content of the single element that `bytes` must be.
+pub(crate) fn single(bytes: &[u8], tag: u8) -> Result<&[u8], Malformed> {
+    let mut reader = Reader::new(bytes);
+    let content = reader.expect(tag)?;
+    reader.finish()?;
+    Ok(content)
+}
+
+/// Definite lengths in their shortest form. X.690 10.1
+fn read_length(bytes: &[u8]) -> Result<(usize, &[u8]), Malformed> {
+    let (&first, rest) = bytes.split_first().ok_or(Malformed)?;
+    if first < 0x80 {
+        return Ok((usize::from(first), rest));
+    }
+    let count = usize::from(first & 0x7f);
+    if count == 0 || count > 3 {
+        return Err(Malformed);
+    }
+    let (digits, rest) = rest.split_at_checked(count).ok_or(Malformed)?;
+    let length = digits.iter().fold(0usize, |length, &digit| (length << 8) | usize::from(digit));
+    let shortest = match count {
+        1 => length >= 0x80,
+        2 => length >= 0x100,
+        _ => length >= 0x1_0000,
+    };
+    if shortest { Ok((length, rest)) } else { Err(Malformed) }
+}
+
+const HIGH_TAG_NUMBER: u8 = 0x1f;
+
+pub(crate) const BOOLEAN: u8 = 0x01;
+pub(crate) const INTEGER: u8 = 0x02;
+pub(crate) const BIT_STRING: u8 = 0x03;
+pub(crate) const OCTET_STRING: u8 = 0x04;
+pub(crate) const OBJECT_IDENTIFIER: u8 = 0x06;
+pub(crate) const UTF8_STRING: u8 = 0x0c;
+pub(crate) const PRINTABLE_STRING: u8 = 0x13;
+pub(crate) const TELETEX_STRING: u8 = 0x14;
+pub(crate) const IA5_STRING: u8 = 0x16;
+pub(crate) const UTC_TIME: u8 = 0x17;
+pub(crate) const GENERALIZED_TIME: u8 = 0x18;
+pub(crate) const UNIVERSAL_STRING: u8 = 0x1c;
+pub(crate) const BMP_STRING: u8 = 0x1e;
+pub(crate) const SEQUENCE: u8 = 0x30;
+pub(crate) const SET: u8 = 0x31;
+
+/// `[number]`, primitive.
+pub(crate) const fn context(number: u8) -> u8 {
+    0x80 | number
+}
+
+/// `[number]`, constructed.
+pub(crate) const fn context_constructed(number: u8) -> u8 {
+    0xa0 | number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_elements_in_order() {
+        let mut reader = Reader::new(&[0x02, 0x01, 0x05, 0x04, 0x02, 0xaa, 0xbb]);
+        assert_eq!(reader.optional(OCTET_STRING), Ok(None));
+        assert_eq!(reader.expect(INTEGER), Ok(&[5u8][..]));
+        let element = reader.element().unwrap();
+        assert_eq!(element.content, [0xaa, 0xbb]);
+        assert_eq!(element.whole, [0x04, 0x02, 0xaa, 0xbb]);
+        assert_eq!(reader.finish(), Ok(()));
+    }
+
+    #[test]
+    fn refuses_what_der_refuses() {
+        let long = [0u8; 0x80];
+        let mut indefinite = vec![0x30, 0x80];
+        indefinite.extend_from_slice(&[0, 0]);
+        let mut padded_one = vec![0x04, 0x81, 0x7f];
+        padded_one.extend_from_slice(&long[..0x7f]);
+        let mut padded_two = vec![0x04, 0x82, 0x00, 0x80];
+        padded_two.extend_from_slice(&long);
+        let cases: [&[u8]; 8] = [
+            &[],
+            &[0x30],
+            &[0x30, 0x01],
+            &[0x1f, 0x01, 0x00],
+            &[0x04, 0x84, 0, 0, 0, 1, 0],
+            &indefinite,
+            &padded_one,
+            &padded_two,
+        ];
+        for case in cases {
+            assert!(Reader::new(case).element().is_err(), "{case:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_long_length_in_its_shortest_form_is_read() {
+        let mut bytes = vec![0x04, 0x81, 0x80];
+        bytes.extend_from_slice(&[7; 0x80]);
+        assert_eq!(single(&bytes, OCTET_STRING), Ok(&[7u8; 0x80][..]));
+        bytes.push(0);
+        assert_eq!(single(&bytes, OCTET_STRING), Err(Malformed));
+    }
+}

@@ -1,0 +1,252 @@
+//! The reasons for refusing a chain, and how path building's errors become one of them.
+//!
+//! A reason is never less specific than the alert it calls for. The alerts are RFC 9846 6.2's; the `tercel` crate sends
+//! them, this one only names them.
+
+use std::fmt;
+
+use pki_types::UnixTime;
+
+use crate::time::ReadableTime;
+
+/// Why a chain was refused: small, to be compared and copied. Its `Display` is one clear line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// There was no certificate at all. Alert: `decode_error` from a server's, `certificate_required` from a client's
+    /// (RFC 9846 4.5.1.3).
+    EmptyChain,
+    /// A certificate is not well-formed. Alert: `bad_certificate`.
+    BadEncoding,
+    /// A certificate is not of version 3. Alert: `unsupported_certificate`.
+    UnsupportedVersion,
+    /// A certificate has a critical extension that is not understood. Alert: `unsupported_certificate`.
+    UnsupportedCriticalExtension,
+    /// A certificate's validity has ended. Alert: `certificate_expired`.
+    Expired {
+        /// The last moment at which it was valid.
+        not_after: UnixTime,
+    },
+    /// A certificate's validity has not begun. Alert: `certificate_expired`, which covers "not currently valid".
+    NotYetValid {
+        /// The first moment at which it will be valid.
+        not_before: UnixTime,
+    },
+    /// A certificate's validity ends before it begins. Alert: `bad_certificate`.
+    InvalidValidity,
+    /// The leaf is not valid for the name that was asked for. Alert: `bad_certificate`.
+    NameMismatch,
+    /// No path leads from the leaf to a trust anchor: an unknown authority or a missing intermediate. Alert: `unknown_ca`.
+    UnknownIssuer,
+    /// The leaf issued itself and is no trust anchor; pinning would accept it. Alert: `unknown_ca`.
+    SelfSigned,
+    /// A certificate's signature is not its issuer's. Alert: `bad_certificate`.
+    BadSignature,
+    /// A certificate is signed with MD5 or SHA-1. Alert: `bad_certificate` (RFC 9846 4.5.1.3).
+    WeakSignatureAlgorithm,
+    /// A certificate is signed by an algorithm that is unknown or turned off. Alert: `unsupported_certificate`.
+    UnsupportedSignatureAlgorithm,
+    /// An issuer's key is of a kind that is unknown or cannot have made the signature. Alert: `unsupported_certificate`.
+    UnsupportedKey,
+    /// A key of the chain is not acceptable: an RSA key outside 2048 to 8192 bits, a point off its curve. Alert:
+    /// `bad_certificate`.
+    InvalidKey,
+    /// A certificate of the path was revoked. Alert: `certificate_revoked`.
+    Revoked,
+    /// No revocation list covers a certificate of the path, and the policy wants one. Alert: `certificate_unknown`.
+    UnknownRevocationStatus,
+    /// The revocation list is too old to rely on. Alert: `certificate_unknown`.
+    CrlExpired {
+        /// When the next list was due.
+        next_update: UnixTime,
+    },
+    /// The revocation list cannot be relied on: bad signature, wrong signer or an unsupported form. Alert:
+    /// `certificate_unknown`.
+    InvalidCrl,
+    /// The leaf is an authority's certificate; pinning would accept it. Alert: `bad_certificate`.
+    CaUsedAsEndEntity,
+    /// The leaf is itself one of the trust anchors, which can only vouch for others; pinning would accept it. Alert:
+    /// `bad_certificate`.
+    TrustAnchorAsEndEntity,
+    /// A certificate that is no authority's has issued another. Alert: `bad_certificate`.
+    EndEntityUsedAsCa,
+    /// The extended key usage does not allow this use, as server or as client. Alert: `unsupported_certificate`.
+    NotForThisUsage,
+    /// A name lies outside what an authority may vouch for. Alert: `bad_certificate`.
+    NameConstraint,
+    /// An authority stands higher above the leaf than its path length allows. Alert: `bad_certificate`.
+    PathTooLong,
+    /// The chain is too long or too tangled to examine. Alert: `bad_certificate`.
+    PathLimits,
+    /// A key of the path is on the list of keys known to be misused. Alert: `bad_certificate`.
+    Distrusted,
+    /// Any other objection of path building. Alert: `certificate_unknown`.
+    Other,
+}
+
+impl fmt::Display for RefusalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match *self {
+            Self::Expired { not_after } => {
+                return write!(f, "the certificate expired on {}", ReadableTime(not_after));
+            }
+            Self::NotYetValid { not_before } => {
+                let moment = ReadableTime(not_before);
+                return write!(f, "the certificate is not valid before {moment}");
+            }
+            Self::CrlExpired { next_update } => {
+                let moment = ReadableTime(next_update);
+                return write!(f, "the revocation list is out of date since {moment}");
+            }
+            Self::EmptyChain => "no certificate was presented",
+            Self::BadEncoding => "a certificate is malformed",
+            Self::UnsupportedVersion => "a certificate is not of X.509 version 3",
+            Self::UnsupportedCriticalExtension => {
+                "a certificate has a critical extension that is not supported"
+            }
+            Self::InvalidValidity => "a certificate ends before it begins to be valid",
+            Self::NameMismatch => "the certificate is not valid for this name",
+            Self::UnknownIssuer => {
+                "the issuer is unknown: not a trusted authority, or an intermediate certificate is missing"
+            }
+            Self::SelfSigned => "the certificate is self-signed and is neither trusted nor pinned",
+            Self::BadSignature => "a certificate's signature is wrong",
+            Self::WeakSignatureAlgorithm => "a certificate is signed with MD5 or SHA-1",
+            Self::UnsupportedSignatureAlgorithm => {
+                "a certificate is signed by an algorithm that is not supported"
+            }
+            Self::UnsupportedKey => "an issuer's key is of a kind that is not supported",
+            Self::InvalidKey => "a certificate's key is invalid or too short",
+            Self::Revoked => "a certificate was revoked",
+            Self::UnknownRevocationStatus => "no revocation list covers a certificate of the chain",
+            Self::InvalidCrl => "a revocation list is invalid",
+            Self::CaUsedAsEndEntity => {
+                "the certificate is an authority's, not a server's or client's, and is not pinned"
+            }
+            Self::TrustAnchorAsEndEntity => {
+                "the certificate is itself a trusted authority's, used as a server's or client's, and is not pinned"
+            }
+            Self::EndEntityUsedAsCa => "a certificate was issued by one that is no authority's",
+            Self::NotForThisUsage => "a certificate's extended key usage does not allow this use",
+            Self::NameConstraint => "a name is outside what its authority may vouch for",
+            Self::PathTooLong => "the chain is longer than one of its authorities allows",
+            Self::PathLimits => "the chain has too many certificates or possible paths",
+            Self::Distrusted => "a key of the chain is explicitly distrusted",
+            Self::Other => "the certificate was not accepted",
+        };
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for RefusalReason {}
+
+impl From<webpki::Error> for RefusalReason {
+    // The errors without context are deprecated by webpki, yet still among its values.
+    #[expect(deprecated)]
+    fn from(error: webpki::Error) -> Self {
+        use webpki::Error as E;
+        match error {
+            E::BadDer
+            | E::BadDerTime
+            | E::ExtensionValueInvalid
+            | E::InvalidNetworkMaskConstraint
+            | E::InvalidSerialNumber
+            | E::MalformedDnsIdentifier
+            | E::MalformedExtensions
+            | E::MalformedNameConstraint
+            | E::SignatureAlgorithmMismatch
+            | E::EmptyEkuExtension
+            | E::TrailingData(_) => Self::BadEncoding,
+            E::UnsupportedCertVersion => Self::UnsupportedVersion,
+            E::UnsupportedCriticalExtension => Self::UnsupportedCriticalExtension,
+            E::CertExpired { not_after, .. } => Self::Expired { not_after },
+            E::CertNotValidYet { not_before, .. } => Self::NotYetValid { not_before },
+            E::InvalidCertValidity => Self::InvalidValidity,
+            E::CertNotValidForName(_) => Self::NameMismatch,
+            E::UnknownIssuer => Self::UnknownIssuer,
+            E::InvalidSignatureForPublicKey => Self::BadSignature,
+            E::UnsupportedSignatureAlgorithmContext(context)
+                if is_weak(&context.signature_algorithm_id) =>
+            {
+                Self::WeakSignatureAlgorithm
+            }
+            E::UnsupportedSignatureAlgorithm | E::UnsupportedSignatureAlgorithmContext(_) => {
+                Self::UnsupportedSignatureAlgorithm
+            }
+            E::UnsupportedSignatureAlgorithmForPublicKey
+            | E::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => Self::UnsupportedKey,
+            E::CertRevoked => Self::Revoked,
+            E::UnknownRevocationStatus => Self::UnknownRevocationStatus,
+            E::CrlExpired { next_update, .. } => Self::CrlExpired { next_update },
+            E::InvalidCrlNumber
+            | E::InvalidCrlSignatureForPublicKey
+            | E::IssuerNotCrlSigner
+            | E::UnsupportedCrlIssuingDistributionPoint
+            | E::UnsupportedCrlSignatureAlgorithm
+            | E::UnsupportedCrlSignatureAlgorithmContext(_)
+            | E::UnsupportedCrlSignatureAlgorithmForPublicKey
+            | E::UnsupportedCrlSignatureAlgorithmForPublicKeyContext(_)
+            | E::UnsupportedCrlVersion
+            | E::UnsupportedDeltaCrl
+            | E::UnsupportedIndirectCrl
+            | E::UnsupportedRevocationReason
+            | E::UnsupportedRevocationReasonsPartitioning => Self::InvalidCrl,
+            E::CaUsedAsEndEntity => Self::CaUsedAsEndEntity,
+            E::EndEntityUsedAsCa => Self::EndEntityUsedAsCa,
+            E::RequiredEkuNotFound | E::RequiredEkuNotFoundContext(_) => Self::NotForThisUsage,
+            E::NameConstraintViolation => Self::NameConstraint,
+            E::PathLenConstraintViolated => Self::PathTooLong,
+            E::MaximumNameConstraintComparisonsExceeded
+            | E::MaximumPathBuildCallsExceeded
+            | E::MaximumPathDepthExceeded
+            | E::MaximumSignatureChecksExceeded => Self::PathLimits,
+            E::CertDistrusted => Self::Distrusted,
+            // UnsupportedNameType, and what later versions of webpki may add.
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether the content of an AlgorithmIdentifier says MD2, MD4, MD5 or SHA-1. RFC 8017 A.2.4, RFC 3279 2.2
+fn is_weak(algorithm: &[u8]) -> bool {
+    WEAK.iter().any(|oid| algorithm.starts_with(oid))
+}
+
+const WEAK: [&[u8]; 6] = [
+    // 1.2.840.113549.1.1.2 to .5
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 2],
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 3],
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4],
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5],
+    // ecdsa-with-SHA1 and id-dsa-with-sha1
+    &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1],
+    &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x38, 4, 3],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_stays_small() {
+        assert!(size_of::<RefusalReason>() <= 16);
+    }
+
+    #[test]
+    fn weak_algorithms_are_told_from_unknown_ones() {
+        let refused = |id: &[u8]| {
+            RefusalReason::from(webpki::Error::UnsupportedSignatureAlgorithmContext(
+                webpki::UnsupportedSignatureAlgorithmContext {
+                    signature_algorithm_id: id.to_vec(),
+                    supported_algorithms: Vec::new(),
+                },
+            ))
+        };
+        let sha1_with_rsa = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5, 5, 0];
+        let ecdsa_with_sha1 = [6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1];
+        assert_eq!(refused(&sha1_with_rsa), RefusalReason::WeakSignatureAlgorithm);
+        assert_eq!(refused(&ecdsa_with_sha1), RefusalReason::WeakSignatureAlgorithm);
+        let ed448 = pki_types::alg_id::ED448;
+        assert_eq!(refused(&ed448), RefusalReason::UnsupportedSignatureAlgorithm);
+    }
+}

@@ -1,0 +1,93 @@
+//! Puts a [`ChainVerifier`] together. Everything that can be wrong about a configuration is found here, not later.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pki_types::{CertificateDer, CertificateRevocationListDer, SignatureVerificationAlgorithm};
+
+use super::ChainVerifier;
+use crate::algorithms::CertificateAlgorithm;
+use crate::revocation::{Revocation, RevocationPolicy, UnreadableCrl};
+use crate::roots::Roots;
+
+/// Builds a [`ChainVerifier`]; see [`ChainVerifier::builder`].
+#[derive(Debug)]
+pub struct ChainVerifierBuilder {
+    roots: Arc<Roots>,
+    pins: Vec<CertificateDer<'static>>,
+    revocation: Revocation,
+    algorithms: Vec<&'static CertificateAlgorithm>,
+}
+
+impl ChainVerifierBuilder {
+    pub(super) fn new(roots: Arc<Roots>) -> Self {
+        Self {
+            roots,
+            pins: Vec::new(),
+            revocation: Revocation::default(),
+            algorithms: CertificateAlgorithm::ALL.to_vec(),
+        }
+    }
+
+    /// Trusts exactly this leaf, whoever issued it, self-signed and authority's certificates included. It is compared byte
+    /// by byte. Its validity and its names are still checked; its issuer, its usage and its revocation are not.
+    #[must_use]
+    pub fn pin(mut self, leaf: CertificateDer<'static>) -> Self {
+        self.pins.push(leaf);
+        self
+    }
+
+    /// Checks revocation, with this list among others. The first list turns the checks on.
+    pub fn crl(mut self, crl: &CertificateRevocationListDer<'_>) -> Result<Self, UnreadableCrl> {
+        self.revocation.add(crl)?;
+        Ok(self)
+    }
+
+    /// How strictly revocation lists are applied. Without a list it has no effect.
+    #[must_use]
+    pub fn revocation_policy(mut self, policy: RevocationPolicy) -> Self {
+        self.revocation.policy = policy;
+        self
+    }
+
+    /// What certificates may be signed with, the preferred first, instead of [`CertificateAlgorithm::ALL`].
+    #[must_use]
+    pub fn algorithms(mut self, algorithms: &[&'static CertificateAlgorithm]) -> Self {
+        self.algorithms = algorithms.to_vec();
+        self
+    }
+
+    /// The verifier; refused if it could never accept anything.
+    pub fn build(self) -> Result<ChainVerifier, NothingTrusted> {
+        let can_build_paths = !self.roots.is_empty() && !self.algorithms.is_empty();
+        if !can_build_paths && self.pins.is_empty() {
+            return Err(NothingTrusted);
+        }
+        let for_path_building = self
+            .algorithms
+            .iter()
+            .map(|&algorithm| algorithm as &dyn SignatureVerificationAlgorithm)
+            .collect();
+        Ok(ChainVerifier {
+            roots: self.roots,
+            pins: self.pins,
+            revocation: self.revocation,
+            algorithms: self.algorithms,
+            for_path_building,
+        })
+    }
+}
+
+/// There is no trust anchor (or no signature algorithm) and no pinned leaf: the verifier would refuse every chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NothingTrusted;
+
+impl fmt::Display for NothingTrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "there are no trust anchors and no pinned certificates, so no chain could be accepted",
+        )
+    }
+}
+
+impl std::error::Error for NothingTrusted {}

@@ -1,0 +1,146 @@
+//! Every signature algorithm, as it stands in a real certificate; and each refused when it is turned off.
+
+use std::sync::Arc;
+
+use pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor};
+use rcgen::KeyPair;
+use tercel_crypto::{KeyKind, SigningKey};
+use tercel_pki::{CertificateAlgorithm, ChainVerifier, RefusalReason, Roots};
+
+use crate::support::{Authority, P256, ca_params, der, key, reason, service, verify};
+
+#[test]
+fn every_algorithm_signs_a_certificate() {
+    let keys = Keys::new();
+    for algorithm in CertificateAlgorithm::ALL {
+        let (anchor, leaf) = issue(algorithm, keys.of(algorithm.key()));
+        let mut roots = Roots::new();
+        roots.add_trust_anchor(anchor);
+        let roots = Arc::new(roots);
+        let verifier = ChainVerifier::builder(Arc::clone(&roots)).build().unwrap();
+        verify(&verifier, &[leaf.clone()])
+            .unwrap_or_else(|refusal| panic!("{algorithm:?}: {refusal}"));
+
+        let mut forged = leaf.to_vec();
+        let middle_of_signature = forged.len() - 20;
+        forged[middle_of_signature] ^= 1;
+        let refused = reason(verify(&verifier, &[forged.into()]));
+        assert_eq!(refused, RefusalReason::BadSignature, "{algorithm:?}");
+
+        let mut others = CertificateAlgorithm::ALL.to_vec();
+        others.retain(|other| other.signature_alg_id() != algorithm.signature_alg_id());
+        let without = ChainVerifier::builder(roots).algorithms(&others).build().unwrap();
+        let refused = reason(verify(&without, &[leaf]));
+        assert_eq!(refused, RefusalReason::UnsupportedSignatureAlgorithm, "{algorithm:?}");
+    }
+}
+
+#[test]
+fn the_list_of_a_verifier_has_each_pair_once() {
+    let anchor = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
+    let roots = crate::support::roots(&[&anchor]);
+    let all = ChainVerifier::builder(Arc::clone(&roots)).build().unwrap().signature_algorithms();
+    assert_eq!(all.len(), 19);
+    for (index, pair) in all.iter().enumerate() {
+        assert!(!all[..index].contains(pair), "{pair:?}");
+    }
+    let one = &CertificateAlgorithm::ALL[..1];
+    let one = ChainVerifier::builder(roots).algorithms(one).build().unwrap();
+    assert_eq!(one.signature_algorithms(), all[..1]);
+}
+
+/// One key of each kind.
+struct Keys {
+    rsa: KeyPair,
+    p256: KeyPair,
+    p384: KeyPair,
+    p521: KeyPair,
+    ed25519: KeyPair,
+}
+
+impl Keys {
+    fn new() -> Self {
+        Self {
+            rsa: key(&rcgen::PKCS_RSA_SHA256),
+            p256: key(P256),
+            p384: key(&rcgen::PKCS_ECDSA_P384_SHA384),
+            p521: key(&rcgen::PKCS_ECDSA_P521_SHA512),
+            ed25519: key(&rcgen::PKCS_ED25519),
+        }
+    }
+
+    fn of(&self, kind: KeyKind) -> &KeyPair {
+        match kind {
+            KeyKind::Rsa | KeyKind::RsaPss => &self.rsa,
+            KeyKind::EcdsaP256 => &self.p256,
+            KeyKind::EcdsaP384 => &self.p384,
+            KeyKind::EcdsaP521 => &self.p521,
+            KeyKind::Ed25519 => &self.ed25519,
+            other => panic!("no key of kind {other:?}"),
+        }
+    }
+}
+
+/// An anchor whose key is identified as the algorithm wants it, and a leaf signed by that algorithm.
+fn issue(
+    algorithm: &CertificateAlgorithm,
+    key: &KeyPair,
+) -> (TrustAnchor<'static>, CertificateDer<'static>) {
+    let authority = ca_params("Root").self_signed(key).unwrap();
+    let as_anchor = webpki_free_anchor(&authority.der().clone(), &algorithm.public_key_alg_id());
+    let issuer = rcgen::Issuer::new(ca_params("Root"), key);
+    let leaf = service().signed_by(&crate::support::key(P256), &issuer).unwrap();
+    let signer = SigningKey::from_der(key.serialized_der()).unwrap();
+    (as_anchor, resign(leaf.der(), algorithm, &signer))
+}
+
+/// Takes the subject and key of a certificate, and gives the key another identifier.
+fn webpki_free_anchor(certificate: &CertificateDer<'_>, key_id: &[u8]) -> TrustAnchor<'static> {
+    let fields = fields(certificate);
+    let (_old_identifier, bits) = der::split(der::content(&fields[6]));
+    TrustAnchor {
+        subject: der::content(&fields[5]).to_vec().into(),
+        subject_public_key_info: [der::wrap(0x30, key_id), bits.to_vec()].concat().into(),
+        name_constraints: None,
+    }
+}
+
+fn resign(
+    certificate: &CertificateDer<'_>,
+    algorithm: &CertificateAlgorithm,
+    signer: &SigningKey,
+) -> CertificateDer<'static> {
+    let identifier = der::wrap(0x30, &algorithm.signature_alg_id());
+    let mut fields = fields(certificate);
+    fields[2].clone_from(&identifier);
+    let to_be_signed = der::wrap(0x30, &fields.concat());
+    let mut signature = vec![0];
+    signature.extend(signer.sign(algorithm.algorithm(), &to_be_signed).unwrap());
+    let bits = bit_string(&signature);
+    wrap_any(&[to_be_signed, identifier, bits].concat()).into()
+}
+
+fn bit_string(content: &[u8]) -> Vec<u8> {
+    // Signatures of 128 to 255 bytes need the one-byte long form.
+    match content.len() {
+        length @ 0x80..0x100 => [&[3, 0x81, u8::try_from(length).unwrap()], content].concat(),
+        _ => der::wrap(3, content),
+    }
+}
+
+fn wrap_any(content: &[u8]) -> Vec<u8> {
+    der::wrap(0x30, content)
+}
+
+/// The fields of the TBSCertificate, each whole: version, serial, algorithm, issuer, validity, subject, key, extensions.
+fn fields(certificate: &CertificateDer<'_>) -> Vec<Vec<u8>> {
+    let (to_be_signed, _) = der::split(der::content(certificate));
+    let mut rest = der::content(to_be_signed);
+    let mut fields = Vec::new();
+    while !rest.is_empty() {
+        let (field, after) = der::split(rest);
+        fields.push(field.to_vec());
+        rest = after;
+    }
+    fields
+}

@@ -1,0 +1,153 @@
+//! Chains made to cost time or to break a parser.
+
+use std::time::{Duration, Instant};
+
+use pki_types::CertificateDer;
+use rcgen::{CertificateParams, DnType};
+use tercel_pki::{CertificateSummary, ChainVerifier, RefusalReason, Usage, end_entity_public_key};
+
+use crate::support::{
+    Authority, Chain, P256, Pki, ca_params, key, now, reason, roots, service, verify,
+};
+
+/// Generous for slow machines and builds; path building's own budget would take longer by far.
+const SOON: Duration = Duration::from_secs(2);
+
+fn timed(verifier: &ChainVerifier, chain: &[CertificateDer<'_>]) -> RefusalReason {
+    let start = Instant::now();
+    let refused = reason(verify(verifier, chain));
+    assert!(start.elapsed() < SOON, "{refused:?} after {:?}", start.elapsed());
+    refused
+}
+
+#[test]
+fn a_hundred_certificates_are_refused_at_once() {
+    let pki = Pki::new();
+    let mut chain: Chain = Vec::new();
+    let mut issuer = Authority::signed_by(ca_params("0"), key(P256), &pki.root).unwrap();
+    for number in 1..100 {
+        chain.insert(0, issuer.der().clone());
+        let params = ca_params(&number.to_string());
+        issuer = Authority::signed_by(params, key(P256), &issuer).unwrap();
+    }
+    chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
+    assert_eq!(chain.len(), 100);
+    assert_eq!(timed(&pki.verifier(), &chain), RefusalReason::PathLimits);
+}
+
+#[test]
+fn a_path_of_thirty_is_too_deep() {
+    let pki = Pki::new();
+    let mut chain: Chain = Vec::new();
+    let mut issuer = Authority::signed_by(ca_params("0"), key(P256), &pki.root).unwrap();
+    for number in 1..30 {
+        chain.insert(0, issuer.der().clone());
+        let params = ca_params(&number.to_string());
+        issuer = Authority::signed_by(params, key(P256), &issuer).unwrap();
+    }
+    chain.insert(0, issuer.der().clone());
+    chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
+    assert_eq!(timed(&pki.verifier(), &chain), RefusalReason::PathLimits);
+}
+
+#[test]
+fn issuers_that_vouch_for_each_other_lead_nowhere() {
+    let (left_key, right_key) = (key(P256), key(P256));
+    let left = rcgen::Issuer::new(ca_params("Left"), &left_key);
+    let right = rcgen::Issuer::new(ca_params("Right"), &right_key);
+    let left_by_right = ca_params("Left").signed_by(&left_key, &right).unwrap();
+    let right_by_left = ca_params("Right").signed_by(&right_key, &left).unwrap();
+    let leaf = service().signed_by(&key(P256), &left).unwrap();
+    let chain = [leaf, left_by_right, right_by_left].map(|certificate| certificate.der().clone());
+    assert_eq!(timed(&Pki::new().verifier(), &chain), RefusalReason::UnknownIssuer);
+}
+
+#[test]
+fn a_crowd_under_one_name_is_refused_at_once() {
+    let mut chain = crowd("Crowd", "Crowd", 31);
+    let params = ca_params("Crowd");
+    let issuer = Authority::self_signed(params, key(P256)).unwrap();
+    chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
+    assert_eq!(timed(&Pki::new().verifier(), &chain), RefusalReason::PathLimits);
+}
+
+#[test]
+fn the_worst_tangle_within_the_limits_is_soon_examined() {
+    // Four certificates under each of seven names, each name issued by the next: every path is tried.
+    let mut chain = Chain::new();
+    let issuer = Authority::self_signed(ca_params("0"), key(P256)).unwrap();
+    chain.push(service().signed_by(&key(P256), &issuer).unwrap().der().clone());
+    for level in 0..7 {
+        chain.extend(crowd(&level.to_string(), &(level + 1).to_string(), 4));
+    }
+    let refused = timed(&Pki::new().verifier(), &chain);
+    assert!(matches!(refused, RefusalReason::UnknownIssuer | RefusalReason::PathLimits));
+}
+
+#[test]
+fn false_paths_to_a_real_root_are_soon_examined() {
+    // Every path ends in a signature by the root that does not hold.
+    let pki = Pki::new();
+    let mut chain = Chain::new();
+    let issuer = Authority::self_signed(ca_params("0"), key(P256)).unwrap();
+    chain.push(service().signed_by(&key(P256), &issuer).unwrap().der().clone());
+    for level in 0..5 {
+        let above = if level == 4 { "Root".to_owned() } else { (level + 1).to_string() };
+        chain.extend(crowd(&level.to_string(), &above, 4));
+    }
+    let refused = timed(&pki.verifier(), &chain);
+    assert!(matches!(refused, RefusalReason::BadSignature | RefusalReason::PathLimits));
+}
+
+/// Certificates with one subject and one issuer, and a key each.
+fn crowd(subject: &str, issuer: &str, count: usize) -> Chain {
+    let issuer = Authority::self_signed(ca_params(issuer), key(P256)).unwrap();
+    (0..count)
+        .map(|_| ca_params(subject).signed_by(&key(P256), &issuer).unwrap().der().clone())
+        .collect()
+}
+
+#[test]
+fn no_truncation_and_no_flipped_bit_is_accepted_or_panics() {
+    let pki = Pki::new();
+    let verifier = pki.verifier();
+    let chain = pki.chain(&service());
+    let original = &chain[0];
+    let try_all = |bytes: Vec<u8>| {
+        let changed = [CertificateDer::from(bytes), chain[1].clone()];
+        let _ = CertificateSummary::new(&changed[0]).map(|summary| summary.to_string());
+        let _ = end_entity_public_key(&changed);
+        let refusal = verify(&verifier, &changed).unwrap_err();
+        assert!(!refusal.to_string().is_empty());
+    };
+    for length in 0..original.len() {
+        try_all(original[..length].to_vec());
+    }
+    for position in 0..original.len() {
+        for bit in 0..8 {
+            let mut bytes = original.to_vec();
+            bytes[position] ^= 1 << bit;
+            try_all(bytes);
+        }
+    }
+}
+
+#[test]
+fn what_a_peer_wrote_cannot_drive_a_terminal() {
+    let escape = "evil\u{1b}[2J\u{202e}\r\n";
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, escape);
+    let own = Authority::self_signed(params, key(P256)).unwrap();
+    let text = CertificateSummary::new(own.der()).unwrap().to_string();
+    assert!(text.contains("CN=evil\\u{1b}[2J\\u{202e}\\u{d}\\u{a}"), "{text}");
+
+    let verifier = ChainVerifier::builder(roots(&[&own])).build().unwrap();
+    let refusal = verifier.verify(
+        Usage::Server,
+        &[own.der().clone()],
+        Some(&crate::support::name("a.example")),
+        None,
+        now(),
+    );
+    assert!(refusal.unwrap_err().to_string().chars().all(|character| !character.is_control()));
+}

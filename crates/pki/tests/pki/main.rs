@@ -1,0 +1,14 @@
+//! Chains made on the spot, accepted and refused: one module per matter.
+//!
+//! `support` makes authorities, leaves and revocation lists; everything is verified for one fixed moment.
+
+mod algorithms;
+mod describe;
+mod hostile;
+mod loading;
+mod names;
+mod paths;
+mod pins;
+mod reasons;
+mod revocation;
+mod support;

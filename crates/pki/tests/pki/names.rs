@@ -1,0 +1,106 @@
+//! Names: DNS, wildcards, IP addresses, and what a refusal says about them.
+
+use rcgen::{DnType, ExtendedKeyUsagePurpose};
+use tercel_pki::{RefusalReason, Usage};
+
+use crate::support::{Chain, Pki, leaf_params, now, reason, service, verify_name};
+
+fn accepts(pki: &Pki, chain: &Chain, wanted: &str) -> bool {
+    match verify_name(&pki.verifier(), chain, wanted) {
+        Ok(_) => true,
+        Err(refusal) => {
+            assert_eq!(refusal.reason, RefusalReason::NameMismatch);
+            false
+        }
+    }
+}
+
+#[test]
+fn a_wrong_name_is_answered_with_the_right_ones() {
+    let pki = Pki::new();
+    let chain = pki.chain(&leaf_params(&["a.example", "*.b.example", "192.0.2.7", "2001:db8::7"]));
+    let refusal = verify_name(&pki.verifier(), &chain, "wrong.example").unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::NameMismatch);
+    assert_eq!(refusal.names, ["a.example", "*.b.example", "192.0.2.7", "2001:db8::7"]);
+    assert_eq!(
+        refusal.to_string(),
+        "the certificate is not valid for wrong.example; \
+         it is valid for a.example, *.b.example, 192.0.2.7, 2001:db8::7"
+    );
+}
+
+#[test]
+fn many_names_are_cut_short() {
+    let pki = Pki::new();
+    let names: Vec<String> = (0..20).map(|number| format!("n{number}.example")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let refusal =
+        verify_name(&pki.verifier(), &pki.chain(&leaf_params(&names)), "x.example").unwrap_err();
+    assert_eq!(refusal.names.len(), 20);
+    assert!(refusal.to_string().ends_with("n7.example and 12 more"), "{refusal}");
+}
+
+#[test]
+fn the_common_name_is_no_name() {
+    let pki = Pki::new();
+    let mut leaf = leaf_params(&[]);
+    leaf.distinguished_name.push(DnType::CommonName, "service.example");
+    let refusal = verify_name(&pki.verifier(), &pki.chain(&leaf), "service.example").unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::NameMismatch);
+    assert_eq!(
+        refusal.to_string(),
+        "the certificate is not valid for service.example; it has no DNS name and no IP address"
+    );
+}
+
+#[test]
+fn dns_names_match_whole_and_without_case() {
+    let pki = Pki::new();
+    let chain = pki.chain(&service());
+    assert!(accepts(&pki, &chain, "service.example"));
+    assert!(accepts(&pki, &chain, "SERVICE.Example"));
+    assert!(accepts(&pki, &chain, "service.example."));
+    assert!(!accepts(&pki, &chain, "a.service.example"));
+    assert!(!accepts(&pki, &chain, "example"));
+}
+
+#[test]
+fn a_wildcard_stands_for_one_label() {
+    let pki = Pki::new();
+    let chain = pki.chain(&leaf_params(&["*.wild.example"]));
+    assert!(accepts(&pki, &chain, "a.wild.example"));
+    assert!(!accepts(&pki, &chain, "a.b.wild.example"));
+    assert!(!accepts(&pki, &chain, "wild.example"));
+}
+
+#[test]
+fn ip_addresses_match_ip_addresses_only() {
+    let pki = Pki::new();
+    let chain = pki.chain(&leaf_params(&["192.0.2.7", "2001:db8::7"]));
+    assert!(accepts(&pki, &chain, "192.0.2.7"));
+    assert!(accepts(&pki, &chain, "2001:db8::7"));
+    assert!(accepts(&pki, &chain, "2001:db8:0:0:0:0:0:7"));
+    assert!(!accepts(&pki, &chain, "192.0.2.8"));
+    assert!(!accepts(&pki, &chain, "2001:db8::8"));
+    // The IPv4 address written as IPv6 is another name.
+    assert!(!accepts(&pki, &chain, "::ffff:192.0.2.7"));
+    let dns_only = pki.chain(&service());
+    assert!(!accepts(&pki, &dns_only, "192.0.2.7"));
+}
+
+#[test]
+fn an_untrusted_chain_is_refused_for_that_before_its_name() {
+    let pki = Pki::new();
+    let chain = pki.chain(&service());
+    let refused = reason(verify_name(&pki.verifier(), &chain[..1], "wrong.example"));
+    assert_eq!(refused, RefusalReason::UnknownIssuer);
+}
+
+#[test]
+fn without_a_wanted_name_none_is_needed() {
+    let pki = Pki::new();
+    let mut leaf = leaf_params(&[]);
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let chain = pki.chain(&leaf);
+    pki.verifier().verify(Usage::Client, &chain, None, None, now()).unwrap();
+}

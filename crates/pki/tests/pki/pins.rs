@@ -1,0 +1,106 @@
+//! Pinned leaves: accepted whoever issued them, but not past their time and not for another name.
+
+use std::sync::Arc;
+
+use pki_types::CertificateDer;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, date_time_ymd};
+use tercel_pki::{ChainVerifier, RefusalReason, Roots, Trust, Usage};
+
+use crate::support::{P256, Pki, at, key, leaf_params, name, now, reason, service, verify};
+use crate::support::{patch, verify_name};
+
+fn pinning(leaf: &CertificateDer<'static>) -> ChainVerifier {
+    ChainVerifier::builder(Arc::new(Roots::new())).pin(leaf.clone()).build().unwrap()
+}
+
+/// What `openssl req -x509` makes: self-signed, and an authority.
+fn self_signed_authority(mut params: CertificateParams) -> CertificateDer<'static> {
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.self_signed(&key(P256)).unwrap().der().clone()
+}
+
+#[test]
+fn a_pinned_authority_is_accepted_as_a_leaf() {
+    let leaf = self_signed_authority(service());
+    assert_eq!(verify(&pinning(&leaf), &[leaf]).unwrap(), Trust::Pin);
+}
+
+#[test]
+fn what_else_is_in_the_chain_does_not_matter() {
+    let leaf = self_signed_authority(service());
+    let chain = [leaf.clone(), vec![1, 2, 3].into()];
+    assert_eq!(verify(&pinning(&leaf), &chain).unwrap(), Trust::Pin);
+}
+
+#[test]
+fn a_pin_is_for_the_leaf_only() {
+    let pinned = self_signed_authority(service());
+    let other = self_signed_authority(service());
+    let refused = reason(verify(&pinning(&pinned), &[other, pinned]));
+    assert_eq!(refused, RefusalReason::CaUsedAsEndEntity);
+}
+
+#[test]
+fn one_changed_bit_is_another_certificate() {
+    let leaf = self_signed_authority(service());
+    let mut bytes = leaf.to_vec();
+    *bytes.last_mut().unwrap() ^= 1;
+    assert!(verify(&pinning(&leaf), &[bytes.into()]).is_err());
+    let renamed = patch(&leaf, b"service.example", b"another.example", 1);
+    assert!(verify_name(&pinning(&leaf), &[renamed], "another.example").is_err());
+}
+
+#[test]
+fn a_pinned_leaf_expires() {
+    let mut params = service();
+    params.not_after = date_time_ymd(2025, 3, 4);
+    let leaf = self_signed_authority(params);
+    let refused = reason(verify(&pinning(&leaf), &[leaf]));
+    assert_eq!(refused, RefusalReason::Expired { not_after: at(1_741_046_400) });
+}
+
+#[test]
+fn a_pinned_leaf_is_not_used_early() {
+    let mut params = service();
+    params.not_before = date_time_ymd(2030, 1, 1);
+    let leaf = self_signed_authority(params);
+    let refused = reason(verify(&pinning(&leaf), &[leaf]));
+    assert_eq!(refused, RefusalReason::NotYetValid { not_before: at(1_893_456_000) });
+}
+
+#[test]
+fn a_pinned_leafs_validity_has_the_limits_of_any_other() {
+    let leaf = self_signed_authority(service());
+    let verifier = pinning(&leaf);
+    let chain = [leaf];
+    let accepted =
+        |seconds| verifier.verify(Usage::Server, &chain, None, None, at(seconds)).is_ok();
+    let (first, last) = (1_577_836_800, 2_208_988_800);
+    assert!(accepted(first) && accepted(last));
+    assert!(!accepted(first - 1) && !accepted(last + 1));
+}
+
+#[test]
+fn a_pinned_leaf_answers_to_its_names_only() {
+    let leaf = self_signed_authority(leaf_params(&["service.example", "192.0.2.7"]));
+    let verifier = pinning(&leaf);
+    let chain = [leaf];
+    verify_name(&verifier, &chain, "192.0.2.7").unwrap();
+    let refusal = verify_name(&verifier, &chain, "wrong.example").unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::NameMismatch);
+    assert_eq!(refusal.names, ["service.example", "192.0.2.7"]);
+}
+
+#[test]
+fn a_pin_beside_roots_leaves_paths_as_they_are() {
+    let pki = Pki::new();
+    let pinned = self_signed_authority(service());
+    let verifier = ChainVerifier::builder(pki.roots()).pin(pinned.clone()).build().unwrap();
+    let wanted = name("service.example");
+    let verified = |chain: &[CertificateDer<'_>]| {
+        verifier.verify(Usage::Server, chain, Some(&wanted), None, now())
+    };
+    assert_eq!(verified(&pki.chain(&service())).unwrap(), Trust::Anchor);
+    assert_eq!(verified(&[pinned]).unwrap(), Trust::Pin);
+    assert!(verified(&Pki::new().chain(&service())).is_err());
+}

@@ -1,0 +1,312 @@
+//! One test for each reason to refuse. Revocation, names and pins have modules of their own.
+
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CustomExtension, DnType, GeneralSubtree, IsCa, NameConstraints,
+    PublicKeyData, SignatureAlgorithm, date_time_ymd,
+};
+use tercel_pki::{
+    ChainVerifier, NothingTrusted, RefusalReason, Roots, Usage, end_entity_public_key,
+};
+
+use crate::support::{
+    Authority, P256, Pki, at, ca_params, der, key, now, patch, reason, roots, service, verify,
+};
+
+#[test]
+fn empty_chain() {
+    assert_eq!(reason(verify(&Pki::new().verifier(), &[])), RefusalReason::EmptyChain);
+    assert_eq!(end_entity_public_key(&[]).unwrap_err(), RefusalReason::EmptyChain);
+}
+
+#[test]
+fn bad_encoding() {
+    let pki = Pki::new();
+    let garbage = [vec![0xde, 0xad, 0xbe, 0xef].into()];
+    assert_eq!(reason(verify(&pki.verifier(), &garbage)), RefusalReason::BadEncoding);
+    assert_eq!(end_entity_public_key(&garbage).unwrap_err(), RefusalReason::BadEncoding);
+
+    let mut trailing = pki.chain(&service());
+    let mut bytes = trailing[0].to_vec();
+    bytes.push(0);
+    trailing[0] = bytes.into();
+    assert_eq!(reason(verify(&pki.verifier(), &trailing)), RefusalReason::BadEncoding);
+}
+
+#[test]
+fn unsupported_version() {
+    let pki = Pki::new();
+    let mut chain = pki.chain(&service());
+    chain[0] = patch(&chain[0], &[0xa0, 3, 2, 1, 2], &[0xa0, 3, 2, 1, 1], 1);
+    assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::UnsupportedVersion);
+}
+
+#[test]
+fn unsupported_critical_extension() {
+    let pki = Pki::new();
+    let mut leaf = service();
+    let mut extension = CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
+    leaf.custom_extensions = vec![extension.clone()];
+    verify(&pki.verifier(), &pki.chain(&leaf)).unwrap();
+
+    extension.set_criticality(true);
+    leaf.custom_extensions = vec![extension];
+    let refused = reason(verify(&pki.verifier(), &pki.chain(&leaf)));
+    assert_eq!(refused, RefusalReason::UnsupportedCriticalExtension);
+}
+
+#[test]
+fn expired() {
+    let pki = Pki::new();
+    let mut leaf = service();
+    leaf.not_after = date_time_ymd(2025, 3, 4);
+    let refusal = verify(&pki.verifier(), &pki.chain(&leaf)).unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::Expired { not_after: at(1_741_046_400) });
+    assert_eq!(refusal.position, Some(0));
+    assert_eq!(
+        refusal.to_string(),
+        "the certificate expired on 2025-03-04 00:00:00 UTC; it is 2026-05-28 20:26:40 UTC now"
+    );
+}
+
+#[test]
+fn expired_intermediate_is_pointed_at() {
+    let pki = Pki::new();
+    let mut short = ca_params("Short");
+    short.not_after = date_time_ymd(2025, 3, 4);
+    let short = Authority::signed_by(short, key(P256), &pki.root).unwrap();
+    let leaf = service().signed_by(&key(P256), &short).unwrap();
+    let chain = [leaf.der().clone(), short.der().clone()];
+    let refusal = verify(&pki.verifier(), &chain).unwrap_err();
+    assert_eq!(refusal.position, Some(1));
+    let text = refusal.to_string();
+    assert!(text.starts_with("certificate 2 of 2: the certificate expired on"), "{text}");
+}
+
+#[test]
+fn not_yet_valid() {
+    let pki = Pki::new();
+    let mut leaf = service();
+    leaf.not_before = date_time_ymd(2030, 1, 1);
+    let refused = reason(verify(&pki.verifier(), &pki.chain(&leaf)));
+    assert_eq!(refused, RefusalReason::NotYetValid { not_before: at(1_893_456_000) });
+}
+
+#[test]
+fn invalid_validity() {
+    let pki = Pki::new();
+    let mut leaf = service();
+    (leaf.not_before, leaf.not_after) = (leaf.not_after, leaf.not_before);
+    let refused = reason(verify(&pki.verifier(), &pki.chain(&leaf)));
+    assert_eq!(refused, RefusalReason::InvalidValidity);
+}
+
+#[test]
+fn the_validity_includes_its_first_and_last_second() {
+    let pki = Pki::new();
+    let chain = pki.chain(&service());
+    let accepted = |seconds| {
+        let verifier = pki.verifier();
+        verifier.verify(Usage::Server, &chain, None, None, at(seconds)).is_ok()
+    };
+    let (first, last) = (1_577_836_800, 2_208_988_800);
+    assert!(accepted(first) && accepted(last));
+    assert!(!accepted(first - 1) && !accepted(last + 1));
+}
+
+#[test]
+fn unknown_issuer() {
+    let chain = Pki::new().chain(&service());
+    let mut other_root = ca_params("Other root");
+    other_root.distinguished_name.push(DnType::OrganizationName, "Other");
+    let other = Authority::self_signed(other_root, key(P256)).unwrap();
+    let verifier = ChainVerifier::builder(roots(&[&other])).build().unwrap();
+    let refusal = verify(&verifier, &chain).unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::UnknownIssuer);
+    assert_eq!(refusal.chain, chain);
+    assert_eq!(refusal.names, ["service.example"]);
+}
+
+#[test]
+fn missing_intermediate() {
+    let pki = Pki::new();
+    let chain = pki.chain(&service());
+    let refused = reason(verify(&pki.verifier(), &chain[..1]));
+    assert_eq!(refused, RefusalReason::UnknownIssuer);
+}
+
+#[test]
+fn self_signed() {
+    let own = Authority::self_signed(service(), key(P256)).unwrap();
+    let refused = reason(verify(&Pki::new().verifier(), &[own.der().clone()]));
+    assert_eq!(refused, RefusalReason::SelfSigned);
+}
+
+#[test]
+fn bad_signature() {
+    let pki = Pki::new();
+    for tampered in 0..2 {
+        let mut chain = pki.chain(&service());
+        let mut bytes = chain[tampered].to_vec();
+        *bytes.last_mut().unwrap() ^= 1;
+        chain[tampered] = bytes.into();
+        let refused = reason(verify(&pki.verifier(), &chain));
+        assert_eq!(refused, RefusalReason::BadSignature);
+    }
+    // An authority of the right name with another key: the signature gives it away.
+    let impostor = Pki::new().chain(&service());
+    assert_eq!(reason(verify(&pki.verifier(), &impostor)), RefusalReason::BadSignature);
+}
+
+#[test]
+fn a_changed_name_breaks_the_signature() {
+    let pki = Pki::new();
+    let mut chain = pki.chain(&service());
+    chain[0] = patch(&chain[0], b"service.example", b"another.example", 1);
+    let refusal = verify(&pki.verifier(), &chain).unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::BadSignature);
+}
+
+#[test]
+fn weak_and_unsupported_signature_algorithms() {
+    let pki = Pki::with_keys(&rcgen::PKCS_RSA_SHA256);
+    let signed_by = |last| {
+        let mut chain = pki.chain(&service());
+        let [sha256, other] =
+            [11, last].map(|last| [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, last]);
+        chain[0] = patch(&chain[0], &sha256, &other, 2);
+        reason(verify(&pki.verifier(), &chain))
+    };
+    assert_eq!(signed_by(4), RefusalReason::WeakSignatureAlgorithm); // MD5
+    assert_eq!(signed_by(5), RefusalReason::WeakSignatureAlgorithm); // SHA-1
+    assert_eq!(signed_by(14), RefusalReason::UnsupportedSignatureAlgorithm); // SHA-224
+}
+
+#[test]
+fn unsupported_key() {
+    // The issuer's name leads to an Ed25519 key, which cannot have made an ECDSA signature.
+    let pki = Pki::new();
+    let other = Authority::self_signed(ca_params("Root"), key(&rcgen::PKCS_ED25519)).unwrap();
+    let leaf = service().signed_by(&key(P256), &pki.root).unwrap();
+    let verifier = ChainVerifier::builder(roots(&[&other])).build().unwrap();
+    let refused = reason(verify(&verifier, &[leaf.der().clone()]));
+    assert_eq!(refused, RefusalReason::UnsupportedKey);
+}
+
+/// An RSA key of 1024 bits: the public half is enough to be certified.
+struct ShortRsa(Vec<u8>);
+
+impl ShortRsa {
+    fn new() -> Self {
+        let mut modulus = vec![0x00, 0xc5];
+        modulus.extend_from_slice(&[0x5b; 127]);
+        let numbers = [der::wrap(2, &modulus[..]), der::wrap(2, &[1, 0, 1])].concat();
+        Self(der::wrap(0x30, &numbers))
+    }
+}
+
+impl PublicKeyData for ShortRsa {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &rcgen::PKCS_RSA_SHA256
+    }
+}
+
+#[test]
+fn a_short_rsa_key_is_invalid() {
+    let pki = Pki::new();
+    let chain = pki.chain_for_key(&service(), &ShortRsa::new());
+    assert_eq!(end_entity_public_key(&chain).unwrap_err(), RefusalReason::InvalidKey);
+
+    // As an issuer's: whatever it signs cannot be verified, and the reason says why.
+    let weak = ca_params("Weak").signed_by(&ShortRsa::new(), &pki.root).unwrap();
+    let same_name = Authority::self_signed(ca_params("Weak"), key(&rcgen::PKCS_RSA_SHA256));
+    let leaf = service().signed_by(&key(P256), &same_name.unwrap()).unwrap();
+    let chain = [leaf.der().clone(), weak.der().clone()];
+    assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::InvalidKey);
+}
+
+#[test]
+fn ca_used_as_end_entity() {
+    let pki = Pki::new();
+    let mut leaf = service();
+    leaf.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let refused = reason(verify(&pki.verifier(), &pki.chain(&leaf)));
+    assert_eq!(refused, RefusalReason::CaUsedAsEndEntity);
+}
+
+#[test]
+fn trust_anchor_as_end_entity() {
+    let pki = Pki::new();
+    let refused = reason(verify(&pki.verifier(), &[pki.root.der().clone()]));
+    assert_eq!(refused, RefusalReason::TrustAnchorAsEndEntity);
+}
+
+#[test]
+fn end_entity_used_as_ca() {
+    let pki = Pki::new();
+    let mut not_ca = ca_params("Not an authority");
+    not_ca.is_ca = IsCa::ExplicitNoCa;
+    let not_ca = Authority::signed_by(not_ca, key(P256), &pki.root).unwrap();
+    let leaf = service().signed_by(&key(P256), &not_ca).unwrap();
+    let chain = [leaf.der().clone(), not_ca.der().clone()];
+    let refused = reason(verify(&pki.verifier(), &chain));
+    assert_eq!(refused, RefusalReason::EndEntityUsedAsCa);
+}
+
+#[test]
+fn name_constraint() {
+    let pki = Pki::new();
+    let mut narrow = ca_params("Narrow");
+    narrow.name_constraints = Some(NameConstraints {
+        permitted_subtrees: vec![GeneralSubtree::DnsName("inside.example".into())],
+        excluded_subtrees: vec![],
+    });
+    let narrow = Authority::signed_by(narrow, key(P256), &pki.root).unwrap();
+    let chain = |wanted: &str| {
+        let leaf = crate::support::leaf_params(&[wanted]).signed_by(&key(P256), &narrow).unwrap();
+        [leaf.der().clone(), narrow.der().clone()]
+    };
+    let inside = chain("a.inside.example");
+    crate::support::verify_name(&pki.verifier(), &inside, "a.inside.example").unwrap();
+    let refused = reason(verify(&pki.verifier(), &chain("service.example")));
+    assert_eq!(refused, RefusalReason::NameConstraint);
+}
+
+#[test]
+fn path_too_long() {
+    let pki = Pki::new();
+    let mut flat = ca_params("Flat");
+    flat.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    let flat = Authority::signed_by(flat, key(P256), &pki.root).unwrap();
+    let below = Authority::signed_by(ca_params("Below"), key(P256), &flat).unwrap();
+    let leaf = service().signed_by(&key(P256), &below).unwrap();
+    let chain = [leaf.der().clone(), below.der().clone(), flat.der().clone()];
+    assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::PathTooLong);
+}
+
+#[test]
+fn a_verifier_that_trusts_nothing_is_not_built() {
+    let nothing = ChainVerifier::builder(Arc::new(Roots::new())).build();
+    assert_eq!(nothing.unwrap_err(), NothingTrusted);
+    let no_algorithm = ChainVerifier::builder(Pki::new().roots()).algorithms(&[]).build();
+    assert_eq!(no_algorithm.unwrap_err(), NothingTrusted);
+}
+
+#[test]
+fn no_reason_is_without_a_clear_line() {
+    let reasons = [
+        RefusalReason::Expired { not_after: now() },
+        RefusalReason::CrlExpired { next_update: now() },
+        RefusalReason::UnknownIssuer,
+        RefusalReason::Other,
+    ];
+    for reason in reasons {
+        let line = reason.to_string();
+        assert!(line.len() > 20 && !line.contains('\n') && !line.contains('{'), "{line}");
+    }
+}

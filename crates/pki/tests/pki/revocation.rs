@@ -1,0 +1,169 @@
+//! Revocation lists, and each switch of the policy.
+
+use pki_types::CertificateRevocationListDer;
+use rcgen::{
+    CertificateRevocationListParams, KeyIdMethod, RevokedCertParams, SerialNumber, date_time_ymd,
+};
+use tercel_pki::{ChainVerifier, RefusalReason, RevocationPolicy, Trust, UnreadableCrl};
+
+use crate::support::{Authority, Chain, P256, Pki, at, ca_params, key, reason, service, verify};
+
+const LEAF: u64 = 77;
+const INTERMEDIATE: u64 = 55;
+
+/// A chain whose certificates have serial numbers to revoke.
+fn numbered() -> (Pki, Chain) {
+    let root = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
+    let mut params = ca_params("Intermediate");
+    params.serial_number = Some(SerialNumber::from(INTERMEDIATE));
+    let intermediate = Authority::signed_by(params, key(P256), &root).unwrap();
+    let pki = Pki { root, intermediate };
+    let mut leaf = service();
+    leaf.serial_number = Some(SerialNumber::from(LEAF));
+    let chain = pki.chain(&leaf);
+    (pki, chain)
+}
+
+/// A list that is due in `next_year`.
+fn list(
+    issuer: &Authority,
+    revoked: &[u64],
+    next_year: i32,
+) -> CertificateRevocationListDer<'static> {
+    let params = CertificateRevocationListParams {
+        this_update: date_time_ymd(2021, 1, 1),
+        next_update: date_time_ymd(next_year, 1, 1),
+        crl_number: SerialNumber::from(1),
+        issuing_distribution_point: None,
+        revoked_certs: revoked
+            .iter()
+            .map(|&number| RevokedCertParams {
+                serial_number: SerialNumber::from(number),
+                revocation_time: date_time_ymd(2021, 1, 1),
+                reason_code: None,
+                invalidity_date: None,
+            })
+            .collect(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    params.signed_by(issuer).unwrap().der().clone()
+}
+
+fn verified(
+    pki: &Pki,
+    chain: &Chain,
+    lists: &[CertificateRevocationListDer<'_>],
+    policy: RevocationPolicy,
+) -> Result<Trust, RefusalReason> {
+    let mut builder = ChainVerifier::builder(pki.roots()).revocation_policy(policy);
+    for list in lists {
+        builder = builder.crl(list).unwrap();
+    }
+    verify(&builder.build().unwrap(), chain).map_err(|refusal| refusal.reason)
+}
+
+const STRICT: RevocationPolicy = RevocationPolicy {
+    end_entity_only: false,
+    allow_unknown_status: false,
+    allow_expired_lists: false,
+};
+const LEAF_ONLY: RevocationPolicy = RevocationPolicy { end_entity_only: true, ..STRICT };
+
+#[test]
+fn the_default_policy_is_the_strict_one() {
+    assert_eq!(RevocationPolicy::default(), STRICT);
+}
+
+#[test]
+fn without_a_list_nothing_is_checked() {
+    let (pki, chain) = numbered();
+    assert_eq!(verified(&pki, &chain, &[], STRICT), Ok(Trust::Anchor));
+}
+
+#[test]
+fn a_chain_on_no_list_is_accepted() {
+    let (pki, chain) = numbered();
+    let lists = [list(&pki.intermediate, &[1], 2030), list(&pki.root, &[], 2030)];
+    assert_eq!(verified(&pki, &chain, &lists, STRICT), Ok(Trust::Anchor));
+}
+
+#[test]
+fn a_revoked_leaf_is_refused() {
+    let (pki, chain) = numbered();
+    let lists = [list(&pki.intermediate, &[1, LEAF], 2030), list(&pki.root, &[], 2030)];
+    assert_eq!(verified(&pki, &chain, &lists, STRICT), Err(RefusalReason::Revoked));
+    assert_eq!(verified(&pki, &chain, &lists, LEAF_ONLY), Err(RefusalReason::Revoked));
+}
+
+#[test]
+fn a_revoked_intermediate_is_refused_unless_only_the_leaf_is_checked() {
+    let (pki, chain) = numbered();
+    let lists = [list(&pki.intermediate, &[], 2030), list(&pki.root, &[INTERMEDIATE], 2030)];
+    assert_eq!(verified(&pki, &chain, &lists, STRICT), Err(RefusalReason::Revoked));
+    assert_eq!(verified(&pki, &chain, &lists, LEAF_ONLY), Ok(Trust::Anchor));
+}
+
+#[test]
+fn unknown_status_is_refused_unless_allowed() {
+    let (pki, chain) = numbered();
+    let lists = [list(&pki.root, &[], 2030)];
+    let refused = Err(RefusalReason::UnknownRevocationStatus);
+    assert_eq!(verified(&pki, &chain, &lists, STRICT), refused);
+    let allowed = RevocationPolicy { allow_unknown_status: true, ..STRICT };
+    assert_eq!(verified(&pki, &chain, &lists, allowed), Ok(Trust::Anchor));
+}
+
+#[test]
+fn an_expired_list_is_refused_unless_allowed() {
+    let (pki, chain) = numbered();
+    let lists = [list(&pki.intermediate, &[], 2022), list(&pki.root, &[], 2030)];
+    let refused = Err(RefusalReason::CrlExpired { next_update: at(1_640_995_200) });
+    assert_eq!(verified(&pki, &chain, &lists, STRICT), refused);
+    let allowed = RevocationPolicy { allow_expired_lists: true, ..STRICT };
+    assert_eq!(verified(&pki, &chain, &lists, allowed), Ok(Trust::Anchor));
+    // What an expired list says is still believed.
+    let lists = [list(&pki.intermediate, &[LEAF], 2022), list(&pki.root, &[], 2030)];
+    assert_eq!(verified(&pki, &chain, &lists, allowed), Err(RefusalReason::Revoked));
+}
+
+#[test]
+fn a_list_signed_by_another_is_invalid() {
+    let (pki, chain) = numbered();
+    let (impostor, _) = numbered();
+    let lists = [list(&impostor.intermediate, &[], 2030)];
+    assert_eq!(verified(&pki, &chain, &lists, LEAF_ONLY), Err(RefusalReason::InvalidCrl));
+}
+
+#[test]
+fn a_list_from_one_who_may_not_sign_lists_is_invalid() {
+    let mut params = ca_params("Intermediate");
+    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
+    let intermediate_key = key(P256);
+    let root = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
+    let certificate = params.signed_by(&intermediate_key, &root).unwrap();
+    // The same name and key, without the restriction, so that the list can be made.
+    let intermediate =
+        Authority::signed_by(ca_params("Intermediate"), intermediate_key, &root).unwrap();
+    let list = list(&intermediate, &[], 2030);
+    let pki = Pki { root, intermediate };
+    let mut chain = pki.chain(&service());
+    chain[1] = certificate.der().clone();
+    assert_eq!(verified(&pki, &chain, &[list], LEAF_ONLY), Err(RefusalReason::InvalidCrl));
+}
+
+#[test]
+fn what_is_no_list_is_not_taken() {
+    let refused = ChainVerifier::builder(Pki::new().roots()).crl(&vec![1, 2, 3].into());
+    assert_eq!(refused.unwrap_err(), UnreadableCrl);
+}
+
+#[test]
+fn a_refusal_for_revocation_is_one_line() {
+    let (pki, chain) = numbered();
+    let list = list(&pki.intermediate, &[LEAF], 2030);
+    let builder = ChainVerifier::builder(pki.roots()).revocation_policy(LEAF_ONLY);
+    let verifier = builder.crl(&list).unwrap().build().unwrap();
+    let refusal = verify(&verifier, &chain).unwrap_err();
+    assert_eq!(refusal.to_string(), "a certificate was revoked");
+    assert_eq!(reason(Err(refusal)), RefusalReason::Revoked);
+}

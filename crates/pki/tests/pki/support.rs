@@ -1,0 +1,191 @@
+//! Makes authorities, certificates and verifiers. Nothing is read from disk and nothing depends on today's date.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pki_types::{CertificateDer, ServerName, UnixTime};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose, PublicKeyData, SignatureAlgorithm, date_time_ymd,
+};
+use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Trust, Usage};
+
+pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Chain = Vec<CertificateDer<'static>>;
+
+pub(crate) const P256: &SignatureAlgorithm = &rcgen::PKCS_ECDSA_P256_SHA256;
+
+/// The moment of every verification: 28 May 2026.
+pub(crate) fn now() -> UnixTime {
+    at(1_780_000_000)
+}
+
+pub(crate) fn at(seconds: u64) -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+}
+
+pub(crate) fn key(algorithm: &'static SignatureAlgorithm) -> KeyPair {
+    KeyPair::generate_for(algorithm).unwrap()
+}
+
+/// A root, an intermediate, and what is needed to issue and verify leaves.
+pub(crate) struct Pki {
+    pub(crate) root: Authority,
+    pub(crate) intermediate: Authority,
+}
+
+impl Pki {
+    pub(crate) fn new() -> Self {
+        Self::with_keys(P256)
+    }
+
+    pub(crate) fn with_keys(algorithm: &'static SignatureAlgorithm) -> Self {
+        let root = Authority::self_signed(ca_params("Root"), key(algorithm)).unwrap();
+        let intermediate =
+            Authority::signed_by(ca_params("Intermediate"), key(algorithm), &root).unwrap();
+        Self { root, intermediate }
+    }
+
+    /// Leaf and intermediate, for a leaf of these parameters.
+    pub(crate) fn chain(&self, leaf: &CertificateParams) -> Chain {
+        self.chain_for_key(leaf, &key(P256))
+    }
+
+    pub(crate) fn chain_for_key(
+        &self,
+        leaf: &CertificateParams,
+        key: &impl PublicKeyData,
+    ) -> Chain {
+        let leaf = leaf.signed_by(key, &self.intermediate).unwrap();
+        vec![leaf.der().clone(), self.intermediate.der().clone()]
+    }
+
+    pub(crate) fn roots(&self) -> Arc<Roots> {
+        roots(&[&self.root])
+    }
+
+    pub(crate) fn verifier(&self) -> ChainVerifier {
+        ChainVerifier::builder(self.roots()).build().unwrap()
+    }
+}
+
+pub(crate) fn roots(authorities: &[&Authority]) -> Arc<Roots> {
+    let mut roots = Roots::new();
+    for authority in authorities {
+        roots.add_der(authority.der()).unwrap();
+    }
+    Arc::new(roots)
+}
+
+pub(crate) fn ca_params(common_name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    dated(params)
+}
+
+/// A server's leaf with these names, DNS or IP.
+pub(crate) fn leaf_params(names: &[&str]) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "leaf");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    dated(params)
+}
+
+fn dated(mut params: CertificateParams) -> CertificateParams {
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2040, 1, 1);
+    params
+}
+
+pub(crate) fn name(name: &str) -> ServerName<'_> {
+    ServerName::try_from(name).unwrap()
+}
+
+/// Verifies as a client would, for `service.example`.
+pub(crate) fn verify(
+    verifier: &ChainVerifier,
+    chain: &[CertificateDer<'_>],
+) -> Result<Trust, Box<Refusal>> {
+    verify_name(verifier, chain, "service.example")
+}
+
+pub(crate) fn verify_name(
+    verifier: &ChainVerifier,
+    chain: &[CertificateDer<'_>],
+    wanted: &str,
+) -> Result<Trust, Box<Refusal>> {
+    verifier.verify(Usage::Server, chain, Some(&name(wanted)), None, now())
+}
+
+pub(crate) fn reason(result: Result<Trust, Box<Refusal>>) -> RefusalReason {
+    result.unwrap_err().reason
+}
+
+/// A leaf for `service.example`.
+pub(crate) fn service() -> CertificateParams {
+    leaf_params(&["service.example"])
+}
+
+/// DER by hand, for what the issuing library would not write.
+pub(crate) mod der {
+    pub(crate) fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![tag];
+        match content.len() {
+            short @ 0..0x80 => bytes.push(u8::try_from(short).unwrap()),
+            long => {
+                bytes.push(0x82);
+                bytes.extend_from_slice(&u16::try_from(long).unwrap().to_be_bytes());
+                assert!(long >= 0x100, "one-byte long form is not needed here");
+            }
+        }
+        bytes.extend_from_slice(content);
+        bytes
+    }
+
+    /// The first element of `bytes`, whole; and what follows it.
+    pub(crate) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
+        let header = header(bytes);
+        let length = match bytes[1] {
+            0x81 => usize::from(bytes[2]),
+            0x82 => usize::from(u16::from_be_bytes([bytes[2], bytes[3]])),
+            short => usize::from(short),
+        };
+        bytes.split_at(header + length)
+    }
+
+    pub(crate) fn content(element: &[u8]) -> &[u8] {
+        &split(element).0[header(element)..]
+    }
+
+    fn header(bytes: &[u8]) -> usize {
+        match bytes[1] {
+            0x81 => 3,
+            0x82 => 4,
+            _ => 2,
+        }
+    }
+}
+
+/// Replaces every occurrence of `from` in the certificate; there must be `times`. Lengths stay.
+pub(crate) fn patch(
+    certificate: &CertificateDer<'_>,
+    from: &[u8],
+    to: &[u8],
+    times: usize,
+) -> CertificateDer<'static> {
+    assert_eq!(from.len(), to.len());
+    let mut bytes = certificate.to_vec();
+    let mut found = 0;
+    for start in 0..=bytes.len() - from.len() {
+        let window = &mut bytes[start..start + from.len()];
+        if window == from {
+            window.copy_from_slice(to);
+            found += 1;
+        }
+    }
+    assert_eq!(found, times);
+    bytes.into()
+}
