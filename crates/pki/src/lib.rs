@@ -47,7 +47,9 @@ mod time;
 mod verifier;
 
 pub use algorithms::CertificateAlgorithm;
-pub use certificate::{CertificateSummary, end_entity_public_key};
+pub use certificate::{
+    CertificateSummary, dns_names, end_entity_public_key, issuer, subject_public_key_info,
+};
 pub use pem::{PemError, load_certs_pem, load_key_pem};
 pub use refusal::{Refusal, RefusalReason};
 pub use revocation::{RevocationPolicy, UnreadableCrl};

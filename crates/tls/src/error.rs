@@ -294,8 +294,24 @@ impl Local {
 
 /// The alert for a refused certificate. RFC 9846 6.2
 fn refusal_alert(reason: RefusalReason) -> AlertDescription {
-    let _ = reason;
-    AlertDescription::BAD_CERTIFICATE
+    use AlertDescription as A;
+    use RefusalReason as R;
+    match reason {
+        R::EmptyChain => A::DECODE_ERROR,
+        R::UnsupportedVersion
+        | R::UnsupportedCriticalExtension
+        | R::UnsupportedSignatureAlgorithm
+        | R::UnsupportedKey
+        | R::NotForThisUsage => A::UNSUPPORTED_CERTIFICATE,
+        R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
+        R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
+        R::Revoked => A::CERTIFICATE_REVOKED,
+        R::UnknownRevocationStatus | R::CrlExpired { .. } | R::InvalidCrl | R::Other => {
+            A::CERTIFICATE_UNKNOWN
+        }
+        // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
+        _ => A::BAD_CERTIFICATE,
+    }
 }
 
 impl From<Peer> for Error {

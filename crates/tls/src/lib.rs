@@ -1,1 +1,76 @@
-//! Placeholder until the crate lands.
+//! TLS 1.3 and 1.2 without I/O, on AWS-LC, without `unsafe`.
+//!
+//! A [`Handshake`] is given received bytes and gives bytes to send; it ends in a [`Connection`], whose
+//! [`Sender`] and [`Receiver`] are independent values. [`Stream`] puts them on a blocking transport.
+//!
+//! # A client
+//!
+//! ```no_run
+//! use std::io::{Read, Write};
+//! use std::net::TcpStream;
+//! use tercel::{ClientConfig, Handshake, pki::Roots};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let mut roots = Roots::new();
+//!     roots.add_pem(&std::fs::read("ca.pem")?)?;
+//!     let config = ClientConfig::builder().roots(roots).alpn(&["http/1.1"]).build()?;
+//!     let transport = TcpStream::connect(("localhost", 8443))?;
+//!     let mut stream = Handshake::client(config, "localhost".try_into()?).complete(transport)?;
+//!     stream.write_all(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+//!     let mut answer = Vec::new();
+//!     stream.read_to_end(&mut answer)?;
+//!     println!("{}", String::from_utf8_lossy(&answer));
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Map
+//!
+//! | to do this | look at |
+//! |---|---|
+//! | say what a client or server wants | [`ClientConfig`], [`ServerConfig`] |
+//! | show a certificate | [`Credential`], [`Credentials`] |
+//! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
+//! | connect without a blocking stream | [`Handshake::advance`] |
+//! | learn what was agreed | [`Facts`] |
+//! | understand a failure | [`Error`], [`Handshake::refusal`] |
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod connection;
+mod error;
+mod handshake;
+mod key_log;
+mod keys;
+mod record;
+
+pub use config::client::{ClientConfig, ClientConfigBuilder};
+pub use config::common::ConfigError;
+pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
+pub use config::policy::{
+    AdmitEarlyData, ChooseConfig, Clock, FindSession, KeyLog, PeerIdentity, Policy,
+    SelectCredential, Side, SystemClock, VerifyPeer,
+};
+pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
+pub use config::verifier::{AcceptAnyPeer, ChainPolicy};
+pub use connection::Connection;
+pub use connection::buffer::Received;
+pub use connection::export::Exporter;
+pub use connection::facts::{EarlyData, Facts};
+pub use connection::receiver::{Filled, Opened, Receiver};
+pub use connection::sender::{Sealed, Sender};
+pub use connection::stream::Stream;
+pub use error::{Error, Local, Misuse, Peer};
+pub use handshake::question::{
+    AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindSessionQuestion, Question,
+    SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+};
+pub use handshake::{Handshake, Next};
+pub use key_log::KeyLogFile;
+pub use record::sealer::Padding;
+
+pub use pki_types;
+pub use tercel_crypto as crypto;
+pub use tercel_pki as pki;
+pub use tercel_wire as wire;

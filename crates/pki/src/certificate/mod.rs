@@ -24,6 +24,29 @@ pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, 
     PublicKey::from_spki(leaf.subject_public_key_info).map_err(|_| RefusalReason::InvalidKey)
 }
 
+/// The whole SubjectPublicKeyInfo of a certificate, as DER.
+pub fn subject_public_key_info<'a>(
+    certificate: &'a CertificateDer<'_>,
+) -> Result<&'a [u8], RefusalReason> {
+    Certificate::parse(certificate)
+        .map(|parsed| parsed.subject_public_key_info)
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
+/// The DNS names a certificate is valid for, wildcards included, as text.
+pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
+    Certificate::parse(certificate)
+        .map(|parsed| parsed.dns_names())
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
+/// The issuer's name, as DER, tag and length included.
+pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason> {
+    Certificate::parse(certificate)
+        .map(|parsed| crate::roots::sequence(parsed.issuer))
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
 /// The parts of a certificate that this crate reads itself. RFC 5280 4.1
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Certificate<'a> {

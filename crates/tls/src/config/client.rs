@@ -11,7 +11,7 @@ use super::builder::common_setters;
 use super::common::{Common, ConfigError};
 use super::credential::{Credential, Credentials};
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
-use super::verifier::ChainPolicy;
+use super::verifier::from_roots;
 use crate::record::sealer::Padding;
 
 /// A client's configuration, shared by any number of connections.
@@ -63,7 +63,7 @@ impl ClientConfig {
 #[derive(Clone)]
 pub struct ClientConfigBuilder {
     common: Common,
-    verifier: Option<Policy<dyn VerifyPeer>>,
+    verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     credentials: Option<Policy<dyn SelectCredential>>,
     key_shares: Option<Vec<NamedGroup>>,
     send_server_name: bool,
@@ -81,14 +81,15 @@ common_setters!(ClientConfigBuilder);
 impl ClientConfigBuilder {
     /// Trusts servers whose chain ends in one of these roots and whose leaf has the name asked for.
     #[must_use]
-    pub fn roots(self, roots: Roots) -> Self {
-        self.verifier(Policy::Here(Arc::new(ChainPolicy::new(roots))))
+    pub fn roots(mut self, roots: Roots) -> Self {
+        self.verifier = Some(from_roots(roots));
+        self
     }
 
     /// Decides by another verifier, or by asking.
     #[must_use]
     pub fn verifier(mut self, verifier: Policy<dyn VerifyPeer>) -> Self {
-        self.verifier = Some(verifier);
+        self.verifier = Some(Ok(verifier));
         self
     }
 
@@ -176,7 +177,7 @@ impl ClientConfigBuilder {
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
         self.common.check()?;
         Ok(Arc::new(ClientConfig {
-            verifier: self.verifier.ok_or(ConfigError::NoVerifier)?,
+            verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
             common: self.common,
             credentials: self.credentials,
             key_shares: self.key_shares,

@@ -49,6 +49,8 @@ pub enum ConfigError {
     UnknownGroup(NamedGroup),
     /// A client needs roots or a verifier.
     NoVerifier,
+    /// There is no root to trust.
+    NothingTrusted,
     /// A server needs a credential.
     NoCredential,
     /// A server that asks for client certificates needs roots or a verifier.
@@ -73,6 +75,7 @@ impl fmt::Display for ConfigError {
             Self::NoGroup => f.write_str("no key exchange group is enabled"),
             Self::UnknownGroup(group) => write!(f, "the group {group:?} is not implemented"),
             Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
+            Self::NothingTrusted => f.write_str("there is no root certificate to trust"),
             Self::NoCredential => f.write_str("a server needs a credential"),
             Self::NoClientVerifier => {
                 f.write_str("a server that asks for client certificates needs client roots")

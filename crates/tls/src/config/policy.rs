@@ -51,7 +51,7 @@ pub trait VerifyPeer: Send + Sync {
     ///
     /// # Errors
     /// A [`Refusal`] with the reason; it is kept and can be had from [`crate::Handshake::refusal`].
-    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Refusal>;
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>>;
 
     /// DER names of the authorities trusted, sent to clients in `CertificateRequest`. RFC 9846 4.3.4
     fn authorities(&self) -> Vec<Vec<u8>> {

@@ -11,7 +11,7 @@ use super::builder::common_setters;
 use super::common::{Common, ConfigError};
 use super::credential::{Credential, Credentials};
 use super::policy::{ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
-use super::verifier::ChainPolicy;
+use super::verifier::from_roots;
 use crate::record::sealer::Padding;
 
 /// A server's configuration, shared by any number of connections.
@@ -68,7 +68,7 @@ pub struct ServerConfigBuilder {
     require_known_name: bool,
     choose_config: Option<Policy<dyn ChooseConfig>>,
     client_auth: ClientAuth,
-    client_verifier: Option<Policy<dyn VerifyPeer>>,
+    client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     client_order: bool,
     ignore_unknown_alpn: bool,
 }
@@ -114,15 +114,17 @@ impl ServerConfigBuilder {
 
     /// Asks clients for certificates that end in one of these roots.
     #[must_use]
-    pub fn client_auth(self, demand: ClientAuth, roots: Roots) -> Self {
-        self.client_verifier(demand, Policy::Here(Arc::new(ChainPolicy::new(roots))))
+    pub fn client_auth(mut self, demand: ClientAuth, roots: Roots) -> Self {
+        self.client_auth = demand;
+        self.client_verifier = Some(from_roots(roots));
+        self
     }
 
     /// Asks clients for certificates and decides by another verifier, or by asking.
     #[must_use]
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.client_auth = demand;
-        self.client_verifier = Some(verifier);
+        self.client_verifier = Some(Ok(verifier));
         self
     }
 
@@ -172,7 +174,7 @@ impl ServerConfigBuilder {
             known_names,
             choose_config: self.choose_config,
             client_auth: self.client_auth,
-            client_verifier: self.client_verifier,
+            client_verifier: self.client_verifier.transpose()?,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
         }))

@@ -3,10 +3,12 @@
 //! Must not know: handshakes. Next: the crate `tercel-pki`, which does the work.
 
 use core::fmt;
+use std::sync::Arc;
 
 use tercel_pki::{ChainVerifier, Refusal, Roots, Usage};
 
-use super::policy::{PeerIdentity, Side, VerifyPeer};
+use super::common::ConfigError;
+use super::policy::{PeerIdentity, Policy, Side, VerifyPeer};
 
 /// Trusts peers whose certificate chain ends in a trusted root: names for servers, usage for both.
 pub struct ChainPolicy {
@@ -16,21 +18,24 @@ pub struct ChainPolicy {
 
 impl ChainPolicy {
     /// Trusts these roots, without revocation lists or pins.
-    #[must_use]
-    pub fn new(roots: Roots) -> Self {
-        Self::with_verifier(ChainVerifier::new(roots))
+    ///
+    /// # Errors
+    /// [`ConfigError::NothingTrusted`] if there is no root.
+    pub fn new(roots: Roots) -> Result<Self, ConfigError> {
+        let verifier = ChainVerifier::builder(Arc::new(roots)).build();
+        verifier.map(Self::with_verifier).map_err(|_| ConfigError::NothingTrusted)
     }
 
     /// Uses a chain verifier with settings of its own.
     #[must_use]
     pub fn with_verifier(verifier: ChainVerifier) -> Self {
-        let authorities = verifier.roots().subjects().map(<[u8]>::to_vec).collect();
+        let authorities = verifier.roots().subjects().collect();
         Self { verifier, authorities }
     }
 }
 
 impl VerifyPeer for ChainPolicy {
-    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Refusal> {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         let usage = match identity.side {
             Side::Server => Usage::Server,
             Side::Client => Usage::Client,
@@ -51,12 +56,17 @@ impl fmt::Debug for ChainPolicy {
     }
 }
 
+/// The policy that trusts chains ending in these roots.
+pub(crate) fn from_roots(roots: Roots) -> Result<Policy<dyn VerifyPeer>, ConfigError> {
+    ChainPolicy::new(roots).map(|policy| Policy::Here(Arc::new(policy) as Arc<dyn VerifyPeer>))
+}
+
 /// Trusts every peer. The connection is encrypted, to whoever answers: for tests and diagnosis only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AcceptAnyPeer;
 
 impl VerifyPeer for AcceptAnyPeer {
-    fn verify_peer(&self, _: &PeerIdentity<'_>) -> Result<(), Refusal> {
+    fn verify_peer(&self, _: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn verify(
             signed_certificate_timestamps: shown.signed_certificate_timestamps.as_deref(),
             now,
         };
-        return verifier.verify_peer(&identity).map_err(|refusal| flow.refuse(Box::new(refusal)));
+        return verifier.verify_peer(&identity).map_err(|refusal| flow.refuse(refusal));
     }
     let question = Question::VerifyPeer(VerifyPeerQuestion {
         side: shown.side,

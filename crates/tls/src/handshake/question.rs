@@ -229,7 +229,7 @@ impl VerifyPeerQuestion {
     /// Answers as `policy` would.
     #[must_use]
     pub fn resolve(&self, policy: &dyn VerifyPeer) -> Answer {
-        Answer::Peer(policy.verify_peer(&self.identity()).map_err(Box::new))
+        Answer::Peer(policy.verify_peer(&self.identity()))
     }
 }
 

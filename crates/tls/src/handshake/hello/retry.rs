@@ -1,0 +1,160 @@
+//! A server's one retry: HelloRetryRequest, and what the second ClientHello may change. RFC 9846 4.2.2, 4.2.4
+//!
+//! Must not know: key schedules. Next: `tls13/server.rs`, its caller.
+
+use std::sync::Arc;
+
+use tercel_wire::{
+    ClientHello, CompressionMethod, ExtensionType, HandshakeType, NamedGroup, ProtocolVersion,
+    ServerHello, ServerHelloExtensions, ServerKeyShare,
+};
+
+use super::{negotiate, parse_hello};
+use crate::config::server::ServerConfig;
+use crate::error::{Error, Peer};
+use crate::handshake::flow::{Command, Flow};
+use crate::handshake::question::SharedHello;
+use crate::handshake::transcript::Transcript;
+use crate::keys::suite::Suite;
+
+/// What is settled once the hello to go on with is there.
+pub(crate) struct Settled {
+    pub(crate) hello: SharedHello,
+    pub(crate) suite: &'static Suite,
+    pub(crate) group: NamedGroup,
+    /// Up to and including `hello`.
+    pub(crate) transcript: Transcript,
+    pub(crate) retried: bool,
+}
+
+/// Chooses suite and group, and asks for another hello if this one has no share for the group.
+pub(crate) async fn settle(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    first: SharedHello,
+) -> Result<Settled, Error> {
+    let hello = parse_hello(&first)?;
+    check(&hello)?;
+    let suite = negotiate::suite13(&hello, config)?;
+    let group = negotiate::group13(&hello, config)?;
+    if hello.extensions.early_data.is_some() {
+        flow.order(Command::SkipEarlyData);
+    }
+    if has_share(&hello, group) {
+        let mut transcript = Transcript::new(suite.hash);
+        transcript.add(&first);
+        return Ok(Settled { hello: first, suite, group, transcript, retried: false });
+    }
+    let mut transcript = Transcript::after_retry(suite.hash, &first);
+    send_retry(flow, &hello, suite, group, &mut transcript)?;
+    let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
+    flow.order(Command::StopSkippingEarlyData);
+    let second: SharedHello = message.into_bytes().into();
+    compare(&hello, &parse_hello(&second)?, group)?;
+    transcript.add(&second);
+    Ok(Settled { hello: second, suite, group, transcript, retried: true })
+}
+
+/// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2
+fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
+    if hello.compression_methods != [CompressionMethod::NULL.0] {
+        return Err(Peer::Compression.into());
+    }
+    let extensions = &hello.extensions;
+    if extensions.pre_shared_key.is_some() && extensions.psk_key_exchange_modes.is_none() {
+        return Err(Peer::MissingExtension.into());
+    }
+    if extensions.supported_groups.is_some() != extensions.key_share.is_some() {
+        return Err(Peer::MissingExtension.into());
+    }
+    if extensions.signature_algorithms.is_none() {
+        return Err(Peer::MissingExtension.into());
+    }
+    // Every share is for a group that is listed, in the same order. RFC 9846 4.3.8
+    if let (Some(groups), Some(shares)) = (&extensions.supported_groups, &extensions.key_share) {
+        let mut listed = groups.iter();
+        if !shares.iter().all(|share| listed.any(|group| group == share.group)) {
+            return Err(Peer::IllegalParameter.into());
+        }
+    }
+    Ok(())
+}
+
+fn has_share(hello: &ClientHello<'_>, group: NamedGroup) -> bool {
+    let shares = hello.extensions.key_share;
+    shares.is_some_and(|shares| shares.iter().any(|share| share.group == group))
+}
+
+fn send_retry(
+    flow: &mut Flow,
+    hello: &ClientHello<'_>,
+    suite: &'static Suite,
+    group: NamedGroup,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let retry = ServerHello {
+        legacy_version: ProtocolVersion::TLS12,
+        random: &ServerHello::HELLO_RETRY_REQUEST_RANDOM,
+        session_id_echo: hello.session_id,
+        cipher_suite: suite.code,
+        compression_method: CompressionMethod::NULL,
+        extensions: ServerHelloExtensions {
+            supported_versions: Some(ProtocolVersion::TLS13),
+            key_share: Some(ServerKeyShare::Retry(group)),
+            ..Default::default()
+        },
+    };
+    flow.send(|w| retry.encode(w), |bytes| transcript.add(bytes))?;
+    // Middlebox compatibility, if the client asks for it. RFC 9846 E.4
+    if !hello.session_id.is_empty() {
+        flow.order(Command::SendChangeCipherSpec);
+    }
+    Ok(())
+}
+
+/// A second ClientHello may change its key share, early data, cookie, pre-shared keys and padding,
+/// and nothing else. RFC 9846 4.2.2
+fn compare(first: &ClientHello<'_>, second: &ClientHello<'_>, group: NamedGroup) -> Result<(), Error> {
+    let changed = || Error::Peer(Peer::SecondHelloChanged);
+    check(second)?;
+    if first.legacy_version != second.legacy_version
+        || first.random != second.random
+        || first.session_id != second.session_id
+        || first.cipher_suites != second.cipher_suites
+        || first.compression_methods != second.compression_methods
+    {
+        return Err(changed());
+    }
+    // Early data is not offered twice. RFC 9846 4.2.2
+    if second.extensions.early_data.is_some() {
+        return Err(changed());
+    }
+    // The share for the group asked for, alone. RFC 9846 4.2.2, 4.3.8
+    let mut shares = second.extensions.key_share.ok_or(Peer::MissingExtension)?.iter();
+    match (shares.next(), shares.next()) {
+        (Some(share), None) if share.group == group => {}
+        _ => return Err(Peer::WrongGroup.into()),
+    }
+    // We sent no cookie. RFC 9846 4.3.2
+    if second.extensions.cookie.is_some() && first.extensions.cookie.is_none() {
+        return Err(Peer::UnexpectedExtension.into());
+    }
+    let fixed = |(kind, _): &(ExtensionType, &[u8])| !MAY_CHANGE.contains(kind);
+    let mut before = first.extensions.received.iter().filter(fixed);
+    let mut after = second.extensions.received.iter().filter(fixed);
+    let kept = |entry: (ExtensionType, &[u8])| {
+        second.extensions.received.iter().any(|other| other == entry)
+    };
+    if !before.all(kept) || after.by_ref().count() != first.extensions.received.iter().filter(fixed).count() {
+        return Err(changed());
+    }
+    Ok(())
+}
+
+const MAY_CHANGE: [ExtensionType; 5] = [
+    ExtensionType::KEY_SHARE,
+    ExtensionType::EARLY_DATA,
+    ExtensionType::COOKIE,
+    ExtensionType::PRE_SHARED_KEY,
+    ExtensionType::PADDING,
+];

@@ -1,0 +1,300 @@
+//! The client of RFC 9846, in the order of its figure. RFC 9846 2, A.1
+//!
+//! Must not know: records. Next: [`super::auth`] for certificates, `hello/offer.rs` for what was offered.
+
+use std::sync::Arc;
+
+use tercel_wire::{
+    CertificateRequest13, CompressionMethod, EncryptedExtensions, ExtensionType, Finished,
+    HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
+};
+
+use super::auth::{self, Received, Wishes};
+use crate::config::client::ClientConfig;
+use crate::config::credential::Credential;
+use crate::config::policy::Side;
+use crate::connection::export::Exporter;
+use crate::connection::facts::Facts;
+use crate::error::{Error, Peer};
+use crate::handshake::established::Established;
+use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::offer::Offer;
+use crate::handshake::log::SecretLog;
+use crate::handshake::question::{RequestSource, request_from_message};
+use crate::handshake::transcript::Transcript;
+use crate::handshake::{identity, record_limits};
+use crate::keys::suite::{self, Suite};
+use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+
+/// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
+pub(crate) async fn handshake(
+    flow: &mut Flow,
+    config: &Arc<ClientConfig>,
+    mut offer: Offer,
+    first: Message,
+) -> Result<Established, Error> {
+    flow.order(Command::Negotiated(ProtocolVersion::TLS13));
+    let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
+    let hello = ServerHello::parse(message.body())?;
+    let mut facts = Facts::new(ProtocolVersion::TLS13, suite.code);
+    facts.retried = retried;
+
+    let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
+        return Err(Peer::MissingServerExtension.into());
+    };
+    facts.group = Some(share.group);
+    let shared = offer.agree(config, share.group, share.key_exchange)?;
+    transcript.add(message.bytes());
+    let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
+    let secrets = EarlySecret::new(suite, None).into_handshake(&shared);
+    // Middlebox compatibility, once. RFC 9846 E.4
+    if !offer.session_id.is_empty() && !retried {
+        flow.order(Command::SendChangeCipherSpec);
+    }
+    let (client_handshake, server_handshake) =
+        install_handshake_keys(flow, &secrets, &transcript, &log);
+
+    receive_encrypted_extensions(flow, config, &offer, &mut transcript, &mut facts).await?;
+    let (request, certificate) = receive_request(flow, &mut transcript).await?;
+    let wishes = Wishes { ocsp: config.request_ocsp, timestamps: config.request_timestamps };
+    let offered = &config.common.signature_schemes;
+    let server =
+        auth::receive(flow, &mut transcript, &certificate, Side::Server, wishes, offered).await?;
+    let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
+    let now = config.common.clock.now();
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
+    facts.peer_signature_scheme = Some(scheme);
+    shown.into_facts(&mut facts);
+    let finished = flow.read_expected(HandshakeType::FINISHED).await?;
+    auth::check_finished(&finished, &server_handshake, &mut transcript)?;
+
+    let main = main_secrets(secrets, &transcript, &log);
+    // The server has said all it says under handshake keys.
+    flow.install_read(main.server);
+    if let Some(request) = request {
+        facts.own_signature_scheme =
+            authenticate(flow, config, &mut transcript, request).await?;
+    }
+    let verify_data = client_handshake.verify_data(&transcript.digest());
+    let finished = Finished { verify_data: &verify_data };
+    flow.send(|w| finished.encode(w), |bytes| transcript.add(bytes))?;
+    flow.install_write(main.client);
+    Ok(Established {
+        facts,
+        exporter: main.exporter,
+        tolerate_truncation: config.common.tolerate_truncation,
+    })
+}
+
+/// The ServerHello to go on with, after one retry at most. RFC 9846 4.2.4
+async fn settle(
+    flow: &mut Flow,
+    config: &Arc<ClientConfig>,
+    offer: &mut Offer,
+    first: Message,
+) -> Result<(Message, &'static Suite, Transcript, bool), Error> {
+    let hello = ServerHello::parse(first.body())?;
+    let suite = check(&hello, config, offer)?;
+    if !hello.is_hello_retry_request() {
+        let mut transcript = Transcript::new(suite.hash);
+        transcript.add(&offer.message);
+        return Ok((first, suite, transcript, false));
+    }
+    let mut transcript = Transcript::after_retry(suite.hash, &offer.message);
+    transcript.add(first.bytes());
+    let group = match hello.extensions.key_share {
+        None => None,
+        Some(ServerKeyShare::Retry(group)) => {
+            // A group that we have, and have not sent a share for. RFC 9846 4.2.4, 4.3.8
+            if !config.common.groups.contains(&group) || offer.has_share(config, group) {
+                return Err(Peer::WrongGroup.into());
+            }
+            Some(group)
+        }
+        Some(ServerKeyShare::Entry(_)) => return Err(Peer::IllegalParameter.into()),
+    };
+    // A request that changes nothing would go on forever. RFC 9846 4.2.4
+    if group.is_none() && hello.extensions.cookie.is_none() {
+        return Err(Peer::PointlessRetry.into());
+    }
+    if !offer.session_id.is_empty() {
+        flow.order(Command::SendChangeCipherSpec);
+    }
+    offer.send_again(flow, config, group, hello.extensions.cookie)?;
+    transcript.add(&offer.message);
+
+    let second = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
+    let after = ServerHello::parse(second.body())?;
+    if after.is_hello_retry_request() {
+        return Err(Peer::SecondRetry.into());
+    }
+    // The choice of TLS 1.3 and of the suite stands. RFC 9846 4.2.4
+    if after.extensions.supported_versions != Some(ProtocolVersion::TLS13) {
+        return Err(Peer::WrongVersionChosen.into());
+    }
+    if check(&after, config, offer)? != suite {
+        return Err(Peer::CipherSuiteChangedAfterRetry.into());
+    }
+    if let (Some(group), Some(ServerKeyShare::Entry(share))) = (group, after.extensions.key_share) {
+        if share.group != group {
+            return Err(Peer::WrongGroup.into());
+        }
+    }
+    Ok((second, suite, transcript, true))
+}
+
+/// What every ServerHello and HelloRetryRequest of TLS 1.3 must look like. RFC 9846 4.2.3
+fn check(
+    hello: &ServerHello<'_>,
+    config: &ClientConfig,
+    offer: &Offer,
+) -> Result<&'static Suite, Error> {
+    if hello.legacy_version != ProtocolVersion::TLS12 {
+        return Err(Peer::IllegalParameter.into());
+    }
+    if hello.session_id_echo != offer.session_id.as_slice() {
+        return Err(Peer::SessionIdNotEchoed.into());
+    }
+    if hello.compression_method != CompressionMethod::NULL {
+        return Err(Peer::Compression.into());
+    }
+    let retry = hello.is_hello_retry_request();
+    let allowed = |kind: ExtensionType| match kind {
+        ExtensionType::SUPPORTED_VERSIONS | ExtensionType::KEY_SHARE => true,
+        ExtensionType::COOKIE => retry,
+        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered(kind),
+        _ => false,
+    };
+    if !hello.extensions.types().all(allowed) {
+        return Err(Peer::UnexpectedExtension.into());
+    }
+    suite::find(hello.cipher_suite)
+        .filter(|suite| suite.is_tls13() && config.common.suites.contains(suite))
+        .ok_or_else(|| Peer::WrongCipherSuiteChosen.into())
+}
+
+/// Both directions change to handshake keys; (client's, server's) are needed again for the Finished.
+fn install_handshake_keys(
+    flow: &mut Flow,
+    secrets: &HandshakeSecret,
+    transcript: &Transcript,
+    log: &SecretLog,
+) -> (TrafficSecret, TrafficSecret) {
+    let digest = transcript.digest();
+    let client = secrets.client_handshake_traffic_secret(&digest);
+    let server = secrets.server_handshake_traffic_secret(&digest);
+    log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
+    log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
+    flow.install_write(client.duplicate());
+    flow.install_read(server.duplicate());
+    (client, server)
+}
+
+async fn receive_encrypted_extensions(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    offer: &Offer,
+    transcript: &mut Transcript,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    let message = flow.read_expected(HandshakeType::ENCRYPTED_EXTENSIONS).await?;
+    let extensions = EncryptedExtensions::parse(message.body())?.extensions;
+    for kind in extensions.types() {
+        // Answers to what was not asked, and extensions that belong elsewhere. RFC 9846 4.3
+        if !offer.offered(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
+            return Err(Peer::UnexpectedExtension.into());
+        }
+    }
+    if let Some(protocol) = extensions.alpn {
+        if !config.common.alpn.iter().any(|ours| ours.as_slice() == protocol.0) {
+            return Err(Peer::WrongApplicationProtocol.into());
+        }
+        facts.alpn = Some(protocol.0.to_vec());
+    }
+    record_limits::check(extensions.record_size_limit)?;
+    let ours = config.common.record_size_limit.filter(|_| extensions.record_size_limit.is_some());
+    flow.order(record_limits::tls13(&config.common, extensions.record_size_limit, ours));
+    flow.order(Command::Padding(config.common.padding));
+    transcript.add(message.bytes());
+    Ok(())
+}
+
+/// Extensions that may stand in EncryptedExtensions. RFC 9846 4.3, table 1
+const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 8] = [
+    ExtensionType::SERVER_NAME,
+    ExtensionType::MAX_FRAGMENT_LENGTH,
+    ExtensionType::SUPPORTED_GROUPS,
+    ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
+    ExtensionType::CLIENT_CERTIFICATE_TYPE,
+    ExtensionType::SERVER_CERTIFICATE_TYPE,
+    ExtensionType::RECORD_SIZE_LIMIT,
+    ExtensionType::EARLY_DATA,
+];
+
+/// The CertificateRequest, if the server sends one, and the Certificate that comes in any case.
+async fn receive_request(
+    flow: &mut Flow,
+    transcript: &mut Transcript,
+) -> Result<(Option<Message>, Message), Error> {
+    let message = flow.read().await;
+    if message.kind() != HandshakeType::CERTIFICATE_REQUEST {
+        message.require(HandshakeType::CERTIFICATE)?;
+        return Ok((None, message));
+    }
+    let request = CertificateRequest13::parse(message.body())?;
+    // In a handshake the context is empty. RFC 9846 4.4.2
+    if !request.context.is_empty() {
+        return Err(Peer::WrongCertificateContext.into());
+    }
+    if request.extensions.signature_algorithms.is_none() {
+        return Err(Peer::MissingServerExtension.into());
+    }
+    transcript.add(message.bytes());
+    let certificate = flow.read_expected(HandshakeType::CERTIFICATE).await?;
+    Ok((Some(message), certificate))
+}
+
+/// The secrets of application data, in the roles' names.
+struct Application {
+    client: TrafficSecret,
+    server: TrafficSecret,
+    exporter: Exporter,
+}
+
+fn main_secrets(secrets: HandshakeSecret, transcript: &Transcript, log: &SecretLog) -> Application {
+    let main: MainSecret = secrets.into_main();
+    let digest = transcript.digest();
+    let client = main.client_application_traffic_secret(&digest);
+    let server = main.server_application_traffic_secret(&digest);
+    let exporter = main.exporter_secret(&digest);
+    log.log("CLIENT_TRAFFIC_SECRET_0", client.as_bytes());
+    log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
+    log.log("EXPORTER_SECRET", exporter.as_bytes());
+    Application { client, server, exporter: Exporter::tls13(exporter) }
+}
+
+/// Answers a CertificateRequest: with a credential that fits, or with an empty certificate. RFC 9846 4.5.1
+async fn authenticate(
+    flow: &mut Flow,
+    config: &Arc<ClientConfig>,
+    transcript: &mut Transcript,
+    message: Message,
+) -> Result<Option<tercel_wire::SignatureScheme>, Error> {
+    let version = ProtocolVersion::TLS13;
+    let body = message.body().to_vec();
+    let request = request_from_message(&body, version).ok_or(Peer::MissingServerExtension)?;
+    let mut chosen: Option<(Arc<Credential>, tercel_wire::SignatureScheme)> = None;
+    if let Some(policy) = &config.credentials {
+        let source = || RequestSource::Request { message: message.into_bytes(), version };
+        let credential = identity::select(flow, policy, &request, source).await?;
+        if let Some(credential) = credential {
+            let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
+            chosen = Some((credential, scheme));
+        }
+    }
+    let credential = chosen.as_ref().map(|(credential, _)| credential);
+    auth::send_certificate(flow, transcript, credential, &[], Wishes::default())?;
+    let Some((credential, scheme)) = chosen else { return Ok(None) };
+    auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;
+    Ok(Some(scheme))
+}

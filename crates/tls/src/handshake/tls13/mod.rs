@@ -1,0 +1,7 @@
+//! TLS 1.3: one linear function a side. RFC 9846
+//!
+//! Must not know: TLS 1.2. Next: [`server`], [`client`].
+
+pub(crate) mod auth;
+pub(crate) mod client;
+pub(crate) mod server;

@@ -1,0 +1,276 @@
+//! The server of RFC 9846, in the order of its figure. RFC 9846 2, A.2
+//!
+//! Must not know: records. Next: [`super::auth`] for certificates, `hello/retry.rs` for the retry.
+
+use std::sync::Arc;
+
+use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
+use tercel_wire::{
+    CertificateRequest13, CertificateRequestExtensions, ClientHello, CompressionMethod,
+    DistinguishedName, EncryptedExtensions, EncryptedExtensionsSet, Finished, HandshakeType,
+    KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerHello,
+    ServerHelloExtensions, ServerKeyShare,
+};
+
+use super::auth::{self, Received, Wishes};
+use crate::config::credential::Credential;
+use crate::config::policy::{Policy, Side};
+use crate::config::server::{ClientAuth, ServerConfig};
+use crate::connection::export::Exporter;
+use crate::connection::facts::{EarlyData, Facts};
+use crate::error::{Error, Local, Peer};
+use crate::handshake::established::Established;
+use crate::handshake::flow::{Command, Flow};
+use crate::handshake::hello::retry::{self, Settled};
+use crate::handshake::hello::{group, negotiate, parse_hello};
+use crate::handshake::log::SecretLog;
+use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::transcript::Transcript;
+use crate::handshake::{identity, record_limits};
+use crate::keys::suite::Suite;
+use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+
+/// The whole handshake, from a ClientHello that leads to TLS 1.3.
+pub(crate) async fn handshake(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    first: SharedHello,
+) -> Result<Established, Error> {
+    flow.order(Command::Negotiated(ProtocolVersion::TLS13));
+    let settled = retry::settle(flow, config, first).await?;
+    let Settled { hello: message, suite, group, mut transcript, retried } = settled;
+    let hello = parse_hello(&message)?;
+    let mut facts = Facts::new(ProtocolVersion::TLS13, suite.code);
+    facts.group = Some(group);
+    facts.retried = retried;
+    facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
+    if hello.extensions.early_data.is_some() {
+        facts.early_data = EarlyData::Rejected;
+    }
+
+    let alpn = negotiate::alpn(&hello, config)?;
+    facts.alpn = alpn.map(<[u8]>::to_vec);
+    let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
+    facts.own_signature_scheme = Some(scheme);
+
+    let (share, shared) = key_exchange(&hello, group)?;
+    send_server_hello(flow, &hello, suite, group, &share, &mut transcript)?;
+    // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
+    if !hello.session_id.is_empty() && !retried {
+        flow.order(Command::SendChangeCipherSpec);
+    }
+    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+    let secrets = EarlySecret::new(suite, None).into_handshake(&shared);
+    let (client_handshake, server_handshake) =
+        install_handshake_keys(flow, &secrets, &transcript, &log);
+
+    send_encrypted_extensions(flow, config, &hello, alpn, &mut transcript)?;
+    if config.client_auth != ClientAuth::None {
+        send_certificate_request(flow, config, &mut transcript)?;
+    }
+    let wishes = Wishes::of_client(&hello);
+    auth::send_certificate(flow, &mut transcript, Some(&credential), &[], wishes)?;
+    auth::send_verify(flow, &mut transcript, &credential, scheme, Side::Server).await?;
+    let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
+
+    let shown = receive_client_certificate(flow, config, &mut transcript).await?;
+    receive_finished(flow, &client_handshake, &mut transcript).await?;
+    flow.install_read(main.client);
+    if let Some(Received { shown, scheme }) = shown {
+        facts.peer_signature_scheme = Some(scheme);
+        shown.into_facts(&mut facts);
+    }
+    Ok(Established {
+        facts,
+        exporter: main.exporter,
+        tolerate_truncation: config.common.tolerate_truncation,
+    })
+}
+
+/// What is left of the key schedule once the server's Finished is out.
+struct Application {
+    client: TrafficSecret,
+    exporter: Exporter,
+}
+
+async fn select_credential(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &SharedHello,
+    hello: &ClientHello<'_>,
+) -> Result<(Arc<Credential>, tercel_wire::SignatureScheme), Error> {
+    let version = ProtocolVersion::TLS13;
+    let request = negotiate::credential_request(hello, version, config)
+        .ok_or(Peer::MissingExtension)?;
+    let source = || RequestSource::Hello {
+        hello: Arc::clone(message),
+        version,
+        config: Arc::clone(config),
+    };
+    let credential = identity::select(flow, &config.credentials, &request, source).await?;
+    let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
+    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
+    Ok((credential, scheme))
+}
+
+/// Our share, and the secret that comes of it and the client's.
+fn key_exchange(
+    hello: &ClientHello<'_>,
+    group: NamedGroup,
+) -> Result<(Vec<u8>, SharedSecret), Error> {
+    let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
+    let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
+    let share = shares.iter().find(|share| share.group == group).ok_or(Peer::WrongGroup)?;
+    KeyExchange::respond(algorithm, share.key_exchange).map_err(bad_share)
+}
+
+/// A share that its group does not allow is the peer's fault, anything else is ours.
+pub(crate) fn bad_share(error: CryptoError) -> Error {
+    match error {
+        CryptoError::InvalidShare => Peer::BadKeyShare.into(),
+        other => Local::Crypto(other).into(),
+    }
+}
+
+fn send_server_hello(
+    flow: &mut Flow,
+    hello: &ClientHello<'_>,
+    suite: &'static Suite,
+    group: NamedGroup,
+    share: &[u8],
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let mut random = [0_u8; 32];
+    tercel_crypto::fill_random(&mut random)?;
+    let server_hello = ServerHello {
+        legacy_version: ProtocolVersion::TLS12,
+        random: &random,
+        session_id_echo: hello.session_id,
+        cipher_suite: suite.code,
+        compression_method: CompressionMethod::NULL,
+        extensions: ServerHelloExtensions {
+            supported_versions: Some(ProtocolVersion::TLS13),
+            key_share: Some(ServerKeyShare::Entry(KeyShareEntry { group, key_exchange: share })),
+            ..Default::default()
+        },
+    };
+    flow.send(|w| server_hello.encode(w), |bytes| transcript.add(bytes))
+}
+
+/// Both directions change to handshake keys; (client's, server's) are needed again for the Finished.
+fn install_handshake_keys(
+    flow: &mut Flow,
+    secrets: &HandshakeSecret,
+    transcript: &Transcript,
+    log: &SecretLog,
+) -> (TrafficSecret, TrafficSecret) {
+    let digest = transcript.digest();
+    let client = secrets.client_handshake_traffic_secret(&digest);
+    let server = secrets.server_handshake_traffic_secret(&digest);
+    log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
+    log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
+    flow.install_write(server.duplicate());
+    flow.install_read(client.duplicate());
+    (client, server)
+}
+
+fn send_encrypted_extensions(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+    alpn: Option<&[u8]>,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let offered = &hello.extensions;
+    let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
+    let message = EncryptedExtensions {
+        extensions: EncryptedExtensionsSet {
+            server_name: negotiate::server_name(hello).map(|_| ()),
+            alpn: alpn.map(ProtocolName),
+            record_size_limit: limit,
+            ..Default::default()
+        },
+    };
+    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
+    flow.order(Command::Padding(config.common.padding));
+    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+}
+
+fn send_certificate_request(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let authorities = match &config.client_verifier {
+        Some(Policy::Here(verifier)) => verifier.authorities(),
+        _ => Vec::new(),
+    };
+    let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
+    let message = CertificateRequest13 {
+        context: &[],
+        extensions: CertificateRequestExtensions {
+            signature_algorithms: Some(List::of(&config.common.signature_schemes)),
+            certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
+            ..Default::default()
+        },
+    };
+    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+}
+
+/// Our Finished; from here on we may send application data. RFC 9846 4.5.4
+fn send_finished(
+    flow: &mut Flow,
+    secrets: HandshakeSecret,
+    server_handshake: &TrafficSecret,
+    transcript: &mut Transcript,
+    log: &SecretLog,
+) -> Result<Application, Error> {
+    let verify_data = server_handshake.verify_data(&transcript.digest());
+    let finished = Finished { verify_data: &verify_data };
+    flow.send(|w| finished.encode(w), |bytes| transcript.add(bytes))?;
+    let main: MainSecret = secrets.into_main();
+    let digest = transcript.digest();
+    let client = main.client_application_traffic_secret(&digest);
+    let server = main.server_application_traffic_secret(&digest);
+    let exporter = main.exporter_secret(&digest);
+    log.log("CLIENT_TRAFFIC_SECRET_0", client.as_bytes());
+    log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
+    log.log("EXPORTER_SECRET", exporter.as_bytes());
+    flow.install_write(server);
+    Ok(Application { client, exporter: Exporter::tls13(exporter) })
+}
+
+async fn receive_client_certificate(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    transcript: &mut Transcript,
+) -> Result<Option<Received>, Error> {
+    let Some(verifier) = &config.client_verifier else { return Ok(None) };
+    if config.client_auth == ClientAuth::None {
+        return Ok(None);
+    }
+    let offered = &config.common.signature_schemes;
+    let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
+    let received =
+        auth::receive(flow, transcript, &message, Side::Client, Wishes::default(), offered).await?;
+    match &received {
+        None if config.client_auth == ClientAuth::Required => {
+            return Err(Peer::CertificateRequired.into());
+        }
+        None => {}
+        Some(Received { shown, .. }) => {
+            let now = config.common.clock.now();
+            identity::verify(flow, verifier, shown, None, now).await?;
+        }
+    }
+    Ok(received)
+}
+
+async fn receive_finished(
+    flow: &mut Flow,
+    secret: &TrafficSecret,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let message = flow.read_expected(HandshakeType::FINISHED).await?;
+    auth::check_finished(&message, secret, transcript)
+}
