@@ -1,0 +1,168 @@
+//! Authenticated encryption with associated data.
+//!
+//! What it is for: one pass from the caller's plaintext into the caller's buffer, and back. What
+//! it must not know: records, sequence numbers and how a nonce comes about; never repeating a
+//! nonce under one key is the caller's duty. Where to look next: `backend/aead.rs`.
+
+use core::fmt;
+
+use crate::{CryptoError, backend};
+
+/// The AEAD algorithms of TLS 1.3 and of its predecessor's modern suites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AeadAlgorithm {
+    /// AES-GCM with a 128-bit key.
+    Aes128Gcm,
+    /// AES-GCM with a 256-bit key.
+    Aes256Gcm,
+    /// ChaCha20 and Poly1305, RFC 8439.
+    ChaCha20Poly1305,
+}
+
+impl AeadAlgorithm {
+    /// The length of every nonce.
+    pub const NONCE_LEN: usize = 12;
+    /// The length of every tag.
+    pub const TAG_LEN: usize = 16;
+
+    /// The length of a key.
+    #[must_use]
+    pub const fn key_len(self) -> usize {
+        match self {
+            Self::Aes128Gcm => 16,
+            Self::Aes256Gcm | Self::ChaCha20Poly1305 => 32,
+        }
+    }
+}
+
+/// An expanded AEAD key in one boxed cell, wiped on drop.
+pub struct AeadKey {
+    context: backend::aead::AeadContext,
+    algorithm: AeadAlgorithm,
+}
+
+impl AeadKey {
+    /// Expands a key.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::InvalidKey`] when its length is not [`AeadAlgorithm::key_len`].
+    pub fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        let context = backend::aead::AeadContext::new(algorithm, key)?;
+        Ok(Self { context, algorithm })
+    }
+
+    /// The algorithm the key is for.
+    #[must_use]
+    pub fn algorithm(&self) -> AeadAlgorithm {
+        self.algorithm
+    }
+
+    /// Seals `input` followed by `extra` into the start of `out`, the tag last, and returns how
+    /// many bytes that is: `input.len() + extra.len() + TAG_LEN`.
+    ///
+    /// `extra` is for the few bytes a protocol appends to the caller's data, so that the data
+    /// itself is read where it lies.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::BufferTooSmall`], with `out` untouched; [`CryptoError::LimitExceeded`] for
+    /// a message longer than the algorithm allows, with what was written wiped.
+    pub fn seal(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        input: &[u8],
+        extra: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, CryptoError> {
+        let total = sealed_len(input.len(), extra.len(), out.len())?;
+        let (body, tail) = out[..total].split_at_mut(input.len());
+        self.context.seal(nonce, aad, input, extra, body, tail)?;
+        Ok(total)
+    }
+
+    /// Seals the first `len` bytes of `buffer` where they stand, then `extra`, then the tag, and
+    /// returns how many bytes that is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::seal`].
+    pub fn seal_in_place(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        buffer: &mut [u8],
+        len: usize,
+        extra: &[u8],
+    ) -> Result<usize, CryptoError> {
+        let total = sealed_len(len, extra.len(), buffer.len())?;
+        let (body, tag) = buffer[..total].split_at_mut(total - AeadAlgorithm::TAG_LEN);
+        // Appending first and sealing as one is cheaper than a second, scattered input.
+        body[len..].copy_from_slice(extra);
+        self.context.seal_in_place(nonce, aad, body, tag)?;
+        Ok(total)
+    }
+
+    /// Opens `sealed`, ciphertext and tag, into the start of `out` and returns the plaintext's
+    /// length.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Rejected`] when it is not authentic, with what was written to `out` wiped;
+    /// [`CryptoError::BufferTooSmall`], with `out` untouched.
+    pub fn open(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        sealed: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, CryptoError> {
+        let len = opened_len(sealed)?;
+        let (body, tag) = sealed.split_at(len);
+        let out = out.get_mut(..len).ok_or(CryptoError::BufferTooSmall)?;
+        self.context.open(nonce, aad, body, tag, out)?;
+        Ok(len)
+    }
+
+    /// Opens `buffer`, ciphertext and tag, where it stands and returns the plaintext's length.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Rejected`] when it is not authentic, with the ciphertext wiped.
+    pub fn open_in_place(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        buffer: &mut [u8],
+    ) -> Result<usize, CryptoError> {
+        let len = opened_len(buffer)?;
+        let (body, tag) = buffer.split_at_mut(len);
+        self.context.open_in_place(nonce, aad, body, tag)?;
+        Ok(len)
+    }
+}
+
+impl fmt::Debug for AeadKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AeadKey({:?}, ..)", self.algorithm)
+    }
+}
+
+/// Whether the processor computes AES and its carry-less product in hardware, so that AES-GCM
+/// is faster than ChaCha20-Poly1305 and free of table look-ups.
+#[must_use]
+pub fn has_fast_aes() -> bool {
+    backend::aead::has_fast_aes()
+}
+
+fn sealed_len(input: usize, extra: usize, room: usize) -> Result<usize, CryptoError> {
+    let total = input.checked_add(extra).and_then(|sum| sum.checked_add(AeadAlgorithm::TAG_LEN));
+    total.filter(|total| *total <= room).ok_or(CryptoError::BufferTooSmall)
+}
+
+fn opened_len(sealed: &[u8]) -> Result<usize, CryptoError> {
+    // Shorter than a tag cannot be authentic, and must look like any other forgery.
+    sealed.len().checked_sub(AeadAlgorithm::TAG_LEN).ok_or(CryptoError::Rejected)
+}

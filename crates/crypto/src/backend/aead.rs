@@ -1,0 +1,249 @@
+//! `EVP_AEAD_CTX`: one expanded key, created in its box and never moved.
+//!
+//! What it is for: the four shapes of sealing and opening. What it must not know: nonces beyond
+//! their length. Where to look next: `aead.rs` above, which slices the buffers.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use aws_lc_sys as lc;
+
+use super::{check, memory::cleanse};
+use crate::{AeadAlgorithm, CryptoError};
+
+const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
+
+/// An initialised context at a fixed address.
+pub(crate) struct AeadContext(Box<Cell>);
+
+/// Exists only after `EVP_AEAD_CTX_init` succeeded on it. `MaybeUninit` because an algorithm
+/// defines only the part of the state it uses.
+#[repr(transparent)]
+struct Cell(MaybeUninit<lc::EVP_AEAD_CTX>);
+
+// SAFETY: the context owns everything it points to except the algorithm's table, which is static
+// and immutable. No call below writes to it between `EVP_AEAD_CTX_init` and the clean-up: seal
+// and open take it `const` and AWS-LC documents concurrent use as allowed.
+unsafe impl Send for Cell {}
+// SAFETY: as above.
+unsafe impl Sync for Cell {}
+
+impl AeadContext {
+    pub(crate) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        let mut cell = Box::<Cell>::new_uninit();
+        Cell::init(&mut cell, algorithm, key)?;
+        // SAFETY: `init` succeeded, so the cell is initialised.
+        Ok(Self(unsafe { cell.assume_init() }))
+    }
+
+    /// Encrypts `input` into `out` (equal lengths), then `extra` and the tag into `tail`
+    /// (`extra.len() + TAG_LEN`).
+    #[inline]
+    pub(crate) fn seal(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        input: &[u8],
+        extra: &[u8],
+        out: &mut [u8],
+        tail: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        assert!(out.len() == input.len() && tail.len() == extra.len() + TAG_LEN);
+        // SAFETY: `out` has `input.len()` bytes and `tail` the length given; both are exclusive
+        // borrows, so neither overlaps the other or an input.
+        unsafe {
+            self.seal_raw(nonce, aad, input.as_ptr(), out.as_mut_ptr(), input.len(), extra, tail)
+        }
+    }
+
+    /// Encrypts `body` where it stands and writes the tag.
+    #[inline]
+    pub(crate) fn seal_in_place(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        body: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        assert!(tag.len() == TAG_LEN);
+        let (out, len) = (body.as_mut_ptr(), body.len());
+        // SAFETY: input and output are one, which AWS-LC allows; `tag` is another borrow.
+        unsafe { self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag) }
+    }
+
+    /// Decrypts `body` into `out` (equal lengths) if the tag is right, else wipes `out`.
+    #[inline]
+    pub(crate) fn open(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        body: &[u8],
+        tag: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        assert!(out.len() == body.len());
+        // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
+        unsafe { self.open_raw(nonce, aad, body.as_ptr(), out.as_mut_ptr(), body.len(), tag) }
+    }
+
+    /// Decrypts `body` where it stands if the tag is right, else wipes it.
+    #[inline]
+    pub(crate) fn open_in_place(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        body: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), CryptoError> {
+        let (out, len) = (body.as_mut_ptr(), body.len());
+        // SAFETY: input and output are one, which AWS-LC allows.
+        unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// `input` must be readable and `out` writable for `len` bytes, the same address or no
+    /// overlap, neither overlapping `tail`, which must be `extra.len() + TAG_LEN` long.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    unsafe fn seal_raw(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        input: *const u8,
+        out: *mut u8,
+        len: usize,
+        extra: &[u8],
+        tail: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        let mut written = 0;
+        // SAFETY: every pointer comes with the length of the slice it is from, `input` and `out`
+        // by the caller's promise; the context is initialised.
+        let code = unsafe {
+            lc::EVP_AEAD_CTX_seal_scatter(
+                self.0.0.as_ptr(),
+                out,
+                tail.as_mut_ptr(),
+                &raw mut written,
+                tail.len(),
+                nonce.as_ptr(),
+                nonce.len(),
+                input,
+                len,
+                extra.as_ptr(),
+                extra.len(),
+                aad.as_ptr(),
+                aad.len(),
+            )
+        };
+        // With lengths and aliasing settled above, only the algorithm's own limit is left.
+        check(code, CryptoError::LimitExceeded)?;
+        debug_assert_eq!(written, tail.len());
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// `input` must be readable and `out` writable for `len` bytes, the same address or no
+    /// overlap.
+    #[inline]
+    unsafe fn open_raw(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        input: *const u8,
+        out: *mut u8,
+        len: usize,
+        tag: &[u8],
+    ) -> Result<(), CryptoError> {
+        // SAFETY: as in `seal_raw`. On failure AWS-LC zeroes `out`, all of it.
+        let code = unsafe {
+            lc::EVP_AEAD_CTX_open_gather(
+                self.0.0.as_ptr(),
+                out,
+                nonce.as_ptr(),
+                nonce.len(),
+                input,
+                len,
+                tag.as_ptr(),
+                tag.len(),
+                aad.as_ptr(),
+                aad.len(),
+            )
+        };
+        check(code, CryptoError::Rejected)
+    }
+}
+
+impl Cell {
+    fn init(
+        cell: &mut MaybeUninit<Self>,
+        algorithm: AeadAlgorithm,
+        key: &[u8],
+    ) -> Result<(), CryptoError> {
+        if key.len() != algorithm.key_len() {
+            return Err(CryptoError::InvalidKey);
+        }
+        // SAFETY: these return pointers to static tables.
+        let aead = unsafe {
+            match algorithm {
+                AeadAlgorithm::Aes128Gcm => lc::EVP_aead_aes_128_gcm(),
+                AeadAlgorithm::Aes256Gcm => lc::EVP_aead_aes_256_gcm(),
+                AeadAlgorithm::ChaCha20Poly1305 => lc::EVP_aead_chacha20_poly1305(),
+            }
+        };
+        let context = cell.as_mut_ptr().cast::<lc::EVP_AEAD_CTX>();
+        // SAFETY: `Cell` is transparent, so `context` is aligned and large enough; `key` comes
+        // with its own length; there is no engine.
+        let code = unsafe {
+            lc::EVP_AEAD_CTX_init(context, aead, key.as_ptr(), key.len(), TAG_LEN, ptr::null_mut())
+        };
+        check(code, CryptoError::Internal)
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        // AES-GCM's clean-up wipes nothing, so the expanded key is wiped here.
+        // SAFETY: the context is initialised, and not used again after this.
+        unsafe { lc::EVP_AEAD_CTX_cleanup(self.0.as_mut_ptr()) };
+        // SAFETY: the whole structure, exclusively borrowed; all zeros is a valid value of it.
+        unsafe { cleanse(self.0.as_mut_ptr()) };
+    }
+}
+
+pub(crate) fn has_fast_aes() -> bool {
+    // SAFETY: reads processor features, takes nothing.
+    unsafe { lc::EVP_has_aes_hardware() == 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drop_wipes_the_whole_cell() {
+        for algorithm in
+            [AeadAlgorithm::Aes128Gcm, AeadAlgorithm::Aes256Gcm, AeadAlgorithm::ChaCha20Poly1305]
+        {
+            let mut cell = Box::<Cell>::new_uninit();
+            // SAFETY: defines every byte, so that all may be read below.
+            unsafe { ptr::write_bytes(cell.as_mut_ptr(), 0xaa, 1) };
+            Cell::init(&mut cell, algorithm, &[0x5a; 32][..algorithm.key_len()]).unwrap();
+            // SAFETY: reads the cell's bytes, all of which were defined above.
+            let bytes = |cell: &MaybeUninit<Cell>| unsafe {
+                core::slice::from_raw_parts(cell.as_ptr().cast::<u8>(), size_of::<Cell>()).to_vec()
+            };
+            assert!(bytes(&cell).iter().filter(|byte| **byte != 0).count() > 32);
+            // SAFETY: initialised above and not used as a `Cell` afterwards; the box itself does
+            // not drop its contents.
+            unsafe { ptr::drop_in_place(cell.as_mut_ptr()) };
+            assert!(bytes(&cell).iter().all(|byte| *byte == 0));
+        }
+    }
+
+    #[test]
+    fn a_failed_init_makes_no_cell() {
+        assert!(AeadContext::new(AeadAlgorithm::Aes128Gcm, &[0; 15]).is_err());
+    }
+}

@@ -1,0 +1,292 @@
+//! The NIST curves: `EC_KEY` and its points.
+//!
+//! What it is for: key pairs, public points in uncompressed form, ECDH, ECDSA over a digest. What
+//! it must not know: hashes. Where to look next: `key_exchange.rs`, `signing_key.rs` and
+//! `public_key.rs` above.
+
+use core::ptr;
+
+use aws_lc_sys as lc;
+
+use super::check;
+use super::handle::Handle;
+use crate::CryptoError;
+
+/// A curve this crate computes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Curve {
+    P256,
+    P384,
+    P521,
+}
+
+impl Curve {
+    /// The length of a coordinate, and so of an ECDH secret.
+    pub(crate) const fn field_len(self) -> usize {
+        match self {
+            Self::P256 => 32,
+            Self::P384 => 48,
+            Self::P521 => 66,
+        }
+    }
+
+    /// The length of a point: the form's byte and two coordinates (SEC 1, 2.3.3).
+    pub(crate) const fn point_len(self) -> usize {
+        1 + 2 * self.field_len()
+    }
+
+    /// The field's size as people give it.
+    pub(crate) const fn bits(self) -> usize {
+        match self {
+            Self::P256 => 256,
+            Self::P384 => 384,
+            Self::P521 => 521,
+        }
+    }
+
+    fn group(self) -> *const lc::EC_GROUP {
+        // SAFETY: these return static groups.
+        unsafe {
+            match self {
+                Self::P256 => lc::EC_group_p256(),
+                Self::P384 => lc::EC_group_p384(),
+                Self::P521 => lc::EC_group_p521(),
+            }
+        }
+    }
+
+    fn nid(self) -> i32 {
+        match self {
+            Self::P256 => lc::NID_X9_62_prime256v1,
+            Self::P384 => lc::NID_secp384r1,
+            Self::P521 => lc::NID_secp521r1,
+        }
+    }
+
+    fn from_nid(nid: i32) -> Result<Self, CryptoError> {
+        [Self::P256, Self::P384, Self::P521]
+            .into_iter()
+            .find(|curve| curve.nid() == nid)
+            .ok_or(CryptoError::Unsupported)
+    }
+}
+
+/// A public or a private key on one of the curves.
+pub(crate) struct EcKey {
+    key: Handle<lc::EC_KEY>,
+    curve: Curve,
+}
+
+impl EcKey {
+    /// A fresh key pair from AWS-LC's generator.
+    pub(crate) fn generate(curve: Curve) -> Result<Self, CryptoError> {
+        let key = Self::empty(curve)?;
+        // SAFETY: a valid key with its group set.
+        let code = unsafe { lc::EC_KEY_generate_key(key.key.as_ptr()) };
+        check(code, CryptoError::Internal)?;
+        Ok(key)
+    }
+
+    /// A key pair that follows from `secret`, which needs as many bits as the curve's order and
+    /// should have 64 more.
+    #[cfg(feature = "deterministic")]
+    pub(crate) fn derive(curve: Curve, secret: &[u8]) -> Result<Self, CryptoError> {
+        // SAFETY: a static group, and `secret` with its length; the result is ours.
+        let key = unsafe {
+            let key = lc::EC_KEY_derive_from_secret(curve.group(), secret.as_ptr(), secret.len());
+            Handle::new(key, CryptoError::Internal)?
+        };
+        Ok(Self { key, curve })
+    }
+
+    /// The key pair of a given scalar.
+    #[cfg(feature = "deterministic")]
+    pub(crate) fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, CryptoError> {
+        if scalar.len() != curve.field_len() {
+            return Err(CryptoError::InvalidKey);
+        }
+        let this = Self::empty(curve)?;
+        // SAFETY: `scalar` with its length; the results are ours and checked.
+        let (number, point) = unsafe {
+            let number = lc::BN_bin2bn(scalar.as_ptr(), scalar.len(), ptr::null_mut());
+            let number = Handle::new(number, CryptoError::Internal)?;
+            let point = Handle::new(lc::EC_POINT_new(curve.group()), CryptoError::Internal)?;
+            (number, point)
+        };
+        // SAFETY: all objects are valid and of one group; setters copy.
+        unsafe {
+            let code = lc::EC_KEY_set_private_key(this.key.as_ptr(), number.as_ptr());
+            check(code, CryptoError::InvalidKey)?;
+            let code = lc::EC_POINT_mul(
+                curve.group(),
+                point.as_ptr(),
+                number.as_ptr(),
+                ptr::null(),
+                ptr::null(),
+                ptr::null_mut(),
+            );
+            check(code, CryptoError::InvalidKey)?;
+            let code = lc::EC_KEY_set_public_key(this.key.as_ptr(), point.as_ptr());
+            check(code, CryptoError::InvalidKey)?;
+        }
+        Ok(this)
+    }
+
+    /// A public key. The point must be uncompressed and on the curve; anything else is `error`.
+    pub(crate) fn from_point(
+        curve: Curve,
+        point: &[u8],
+        error: CryptoError,
+    ) -> Result<Self, CryptoError> {
+        let point = decode_point(curve, point, error)?;
+        let this = Self::empty(curve)?;
+        // SAFETY: valid objects of one group; the point is copied.
+        let code = unsafe { lc::EC_KEY_set_public_key(this.key.as_ptr(), point.as_ptr()) };
+        check(code, error)?;
+        Ok(this)
+    }
+
+    /// Takes over a parsed key if its curve is one of ours.
+    pub(super) fn adopt(key: Handle<lc::EC_KEY>) -> Result<Self, CryptoError> {
+        // SAFETY: a valid key; its group is null or lives as long as it, and is only asked for
+        // its name.
+        let nid = unsafe {
+            let group = lc::EC_KEY_get0_group(key.as_ptr());
+            if group.is_null() {
+                return Err(CryptoError::InvalidKey);
+            }
+            lc::EC_GROUP_get_curve_name(group)
+        };
+        Ok(Self { key, curve: Curve::from_nid(nid)? })
+    }
+
+    /// Parses a SEC 1 private key (RFC 5915) that names its curve.
+    pub(crate) fn from_sec1(der: &[u8]) -> Result<Self, CryptoError> {
+        let mut input = lc::CBS { data: der.as_ptr(), len: der.len() };
+        // SAFETY: `input` covers `der`; without a group the key's own parameters are needed.
+        let key = unsafe {
+            let key = lc::EC_KEY_parse_private_key(&raw mut input, ptr::null());
+            Handle::new(key, CryptoError::InvalidKey)?
+        };
+        if input.len != 0 {
+            return Err(CryptoError::InvalidKey);
+        }
+        Self::adopt(key)
+    }
+
+    pub(crate) fn curve(&self) -> Curve {
+        self.curve
+    }
+
+    /// Writes the public point, uncompressed; `out` must have [`Curve::point_len`] bytes.
+    pub(crate) fn write_point(&self, out: &mut [u8]) -> Result<(), CryptoError> {
+        assert!(out.len() == self.curve.point_len());
+        // SAFETY: a valid key and its static group; the point is null or lives as long as the
+        // key; `out` comes with its length.
+        let written = unsafe {
+            let point = lc::EC_KEY_get0_public_key(self.key.as_ptr());
+            if point.is_null() {
+                return Err(CryptoError::InvalidKey);
+            }
+            lc::EC_POINT_point2oct(
+                self.curve.group(),
+                point,
+                lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED,
+                out.as_mut_ptr(),
+                out.len(),
+                ptr::null_mut(),
+            )
+        };
+        check(i32::from(written == out.len()), CryptoError::Internal)
+    }
+
+    /// The x coordinate of this private key times the peer's point; `out` must have
+    /// [`Curve::field_len`] bytes.
+    pub(crate) fn agree(&self, peer: &[u8], out: &mut [u8]) -> Result<(), CryptoError> {
+        assert!(out.len() == self.curve.field_len());
+        let peer = decode_point(self.curve, peer, CryptoError::InvalidShare)?;
+        // SAFETY: valid objects of one group; `out` comes with its length; no derivation
+        // function means the coordinate is copied out.
+        let written = unsafe {
+            lc::ECDH_compute_key(
+                out.as_mut_ptr().cast(),
+                out.len(),
+                peer.as_ptr(),
+                self.key.as_ptr(),
+                None,
+            )
+        };
+        check(i32::from(usize::try_from(written) == Ok(out.len())), CryptoError::InvalidShare)
+    }
+
+    /// An ECDSA signature of a digest, in DER.
+    pub(crate) fn sign(&self, digest: &[u8]) -> Result<Vec<u8>, CryptoError> {
+        // SAFETY: a valid key.
+        let mut signature = vec![0; unsafe { lc::ECDSA_size(self.key.as_ptr()) }];
+        let mut len = 0;
+        // SAFETY: `digest` with its length; `ECDSA_size` is the most that is written.
+        let code = unsafe {
+            lc::ECDSA_sign(
+                0,
+                digest.as_ptr(),
+                digest.len(),
+                signature.as_mut_ptr(),
+                &raw mut len,
+                self.key.as_ptr(),
+            )
+        };
+        check(code, CryptoError::Internal)?;
+        signature.truncate(len as usize);
+        Ok(signature)
+    }
+
+    /// Verifies a DER signature of a digest.
+    pub(crate) fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        // SAFETY: a valid key; both inputs with their lengths.
+        let code = unsafe {
+            lc::ECDSA_verify(
+                0,
+                digest.as_ptr(),
+                digest.len(),
+                signature.as_ptr(),
+                signature.len(),
+                self.key.as_ptr(),
+            )
+        };
+        check(code, CryptoError::Rejected)
+    }
+
+    fn empty(curve: Curve) -> Result<Self, CryptoError> {
+        // SAFETY: the result is null or a new key that is ours.
+        let key = unsafe {
+            Handle::new(lc::EC_KEY_new_by_curve_name(curve.nid()), CryptoError::Internal)?
+        };
+        Ok(Self { key, curve })
+    }
+}
+
+fn decode_point(
+    curve: Curve,
+    bytes: &[u8],
+    error: CryptoError,
+) -> Result<Handle<lc::EC_POINT>, CryptoError> {
+    // Length and form together leave neither compressed points nor infinity.
+    if bytes.len() != curve.point_len() || bytes[0] != 4 {
+        return Err(error);
+    }
+    // SAFETY: a static group; the result is null or ours.
+    let point = unsafe { Handle::new(lc::EC_POINT_new(curve.group()), CryptoError::Internal)? };
+    // SAFETY: valid objects of one group, `bytes` with its length. AWS-LC refuses a point that is
+    // not on the curve.
+    let code = unsafe {
+        lc::EC_POINT_oct2point(
+            curve.group(),
+            point.as_ptr(),
+            bytes.as_ptr(),
+            bytes.len(),
+            ptr::null_mut(),
+        )
+    };
+    check(code, error)?;
+    Ok(point)
+}

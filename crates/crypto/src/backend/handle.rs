@@ -1,0 +1,112 @@
+//! Owners of AWS-LC's heap objects.
+//!
+//! What it is for: freeing each object once, with the function that belongs to it. What it must
+//! not know: what the objects do. Where to look next: the files named after them.
+
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use aws_lc_sys as lc;
+
+use super::non_null;
+use crate::CryptoError;
+
+/// An object of AWS-LC's heap, freed on drop.
+pub(super) struct Handle<T: Object>(NonNull<T>);
+
+/// A type of object and its destructor.
+pub(super) trait Object {
+    /// # Safety
+    ///
+    /// `object` must be owned by the caller, who must not use it again.
+    unsafe fn free(object: *mut Self);
+}
+
+impl<T: Object> Handle<T> {
+    /// Takes over an object just made; null becomes `error`.
+    ///
+    /// # Safety
+    ///
+    /// `object` must be null or a valid object owned by the caller.
+    pub(super) unsafe fn new(object: *mut T, error: CryptoError) -> Result<Self, CryptoError> {
+        non_null(object, error).map(Self)
+    }
+
+    /// The pointer, valid as long as the handle.
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+}
+
+impl<T: Object> Drop for Handle<T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle is the one owner, and is gone after this.
+        unsafe { T::free(self.0.as_ptr()) };
+    }
+}
+
+macro_rules! objects {
+    ($($object:ident $free:ident,)*) => {$(
+        impl Object for lc::$object {
+            unsafe fn free(object: *mut Self) {
+                // SAFETY: the caller's promise.
+                unsafe { lc::$free(object) };
+            }
+        }
+    )*};
+}
+
+objects! {
+    BIGNUM BN_clear_free,
+    EC_KEY EC_KEY_free,
+    EC_POINT EC_POINT_free,
+    EVP_PKEY EVP_PKEY_free,
+    EVP_PKEY_CTX EVP_PKEY_CTX_free,
+    RSA RSA_free,
+}
+
+// SAFETY: AWS-LC's keys may be used by several threads at once while none modifies them, and
+// nothing in this crate modifies a key after it is built.
+unsafe impl Send for Handle<lc::EC_KEY> {}
+// SAFETY: as above.
+unsafe impl Sync for Handle<lc::EC_KEY> {}
+// SAFETY: as above.
+unsafe impl Send for Handle<lc::EVP_PKEY> {}
+// SAFETY: as above.
+unsafe impl Sync for Handle<lc::EVP_PKEY> {}
+// SAFETY: as above; the values RSA caches on first use are under a lock of its own.
+unsafe impl Send for Handle<lc::RSA> {}
+// SAFETY: as above.
+unsafe impl Sync for Handle<lc::RSA> {}
+
+/// Bytes AWS-LC allocated for us, freed on drop.
+pub(super) struct Bytes {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl Bytes {
+    /// # Safety
+    ///
+    /// `start` must be null or an `OPENSSL_malloc` block of `len` initialised bytes owned by the
+    /// caller.
+    pub(super) unsafe fn new(start: *mut u8, len: usize) -> Result<Self, CryptoError> {
+        Ok(Self { start: non_null(start, CryptoError::Internal)?, len })
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `new`'s promise, and the block lives as long as `self`.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        // SAFETY: the block is ours and not used again.
+        unsafe { lc::OPENSSL_free(self.start.as_ptr().cast()) };
+    }
+}

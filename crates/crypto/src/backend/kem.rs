@@ -1,0 +1,217 @@
+//! ML-KEM, FIPS 203, by the EVP interface.
+//!
+//! What it is for: key generation, encapsulation, decapsulation. What it must not know: what is
+//! concatenated with it. Where to look next: `key_exchange.rs` above.
+
+use core::ptr;
+
+use aws_lc_sys as lc;
+
+use super::check;
+use super::handle::Handle;
+use crate::CryptoError;
+
+/// The length of an encapsulated secret.
+pub(crate) const SECRET_LEN: usize = 32;
+
+/// A parameter set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kem {
+    MlKem768,
+    MlKem1024,
+}
+
+impl Kem {
+    pub(crate) const fn public_key_len(self) -> usize {
+        match self {
+            Self::MlKem768 => 1184,
+            Self::MlKem1024 => 1568,
+        }
+    }
+
+    pub(crate) const fn ciphertext_len(self) -> usize {
+        match self {
+            Self::MlKem768 => 1088,
+            Self::MlKem1024 => 1568,
+        }
+    }
+
+    fn nid(self) -> i32 {
+        match self {
+            Self::MlKem768 => lc::NID_MLKEM768,
+            Self::MlKem1024 => lc::NID_MLKEM1024,
+        }
+    }
+
+    /// Encapsulates to a peer's key. Writes the ciphertext and the secret.
+    ///
+    /// A key with a coefficient beyond the modulus is refused (FIPS 203 7.2).
+    pub(crate) fn encapsulate(
+        self,
+        public_key: &[u8],
+        ciphertext: &mut [u8],
+        secret: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
+        let context = self.encapsulation_context(public_key, ciphertext, secret)?;
+        // SAFETY: a context with a public key; both outputs with their lengths.
+        let code = unsafe {
+            lc::EVP_PKEY_encapsulate(
+                context.as_ptr(),
+                ciphertext.as_mut_ptr(),
+                &raw mut ciphertext_len,
+                secret.as_mut_ptr(),
+                &raw mut secret_len,
+            )
+        };
+        check(code, CryptoError::InvalidShare)
+    }
+
+    /// As [`Self::encapsulate`], with the 32 random bytes given.
+    #[cfg(feature = "deterministic")]
+    pub(crate) fn encapsulate_with(
+        self,
+        random: &[u8; 32],
+        public_key: &[u8],
+        ciphertext: &mut [u8],
+        secret: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
+        let mut random_len = random.len();
+        let context = self.encapsulation_context(public_key, ciphertext, secret)?;
+        // SAFETY: as above, and `random` with its length.
+        let code = unsafe {
+            lc::EVP_PKEY_encapsulate_deterministic(
+                context.as_ptr(),
+                ciphertext.as_mut_ptr(),
+                &raw mut ciphertext_len,
+                secret.as_mut_ptr(),
+                &raw mut secret_len,
+                random.as_ptr(),
+                &raw mut random_len,
+            )
+        };
+        check(code, CryptoError::InvalidShare)
+    }
+
+    fn encapsulation_context(
+        self,
+        public_key: &[u8],
+        ciphertext: &[u8],
+        secret: &[u8],
+    ) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
+        assert!(ciphertext.len() == self.ciphertext_len() && secret.len() == SECRET_LEN);
+        // SAFETY: `public_key` with its length, which AWS-LC compares with the parameter set's;
+        // the result is ours.
+        let key = unsafe {
+            let key = lc::EVP_PKEY_kem_new_raw_public_key(
+                self.nid(),
+                public_key.as_ptr(),
+                public_key.len(),
+            );
+            Handle::new(key, CryptoError::InvalidShare)?
+        };
+        context_for(&key)
+    }
+}
+
+/// A decapsulation key.
+pub(crate) struct KemKey {
+    key: Handle<lc::EVP_PKEY>,
+    kem: Kem,
+}
+
+impl KemKey {
+    /// A fresh key pair from AWS-LC's generator.
+    pub(crate) fn generate(kem: Kem) -> Result<Self, CryptoError> {
+        let context = keygen_context(kem)?;
+        let mut key = ptr::null_mut();
+        // SAFETY: a context ready for key generation; `key` is written with a new key of ours.
+        let key = unsafe {
+            check(lc::EVP_PKEY_keygen(context.as_ptr(), &raw mut key), CryptoError::Internal)?;
+            Handle::new(key, CryptoError::Internal)?
+        };
+        Ok(Self { key, kem })
+    }
+
+    /// The key pair of a seed, FIPS 203's `d` and `z`.
+    #[cfg(feature = "deterministic")]
+    pub(crate) fn from_seed(kem: Kem, seed: &[u8; 64]) -> Result<Self, CryptoError> {
+        let context = keygen_context(kem)?;
+        let mut key = ptr::null_mut();
+        let mut seed_len = seed.len();
+        // SAFETY: as above, and `seed` with its length.
+        let key = unsafe {
+            let code = lc::EVP_PKEY_keygen_deterministic(
+                context.as_ptr(),
+                &raw mut key,
+                seed.as_ptr(),
+                &raw mut seed_len,
+            );
+            check(code, CryptoError::Internal)?;
+            Handle::new(key, CryptoError::Internal)?
+        };
+        Ok(Self { key, kem })
+    }
+
+    /// Writes the encapsulation key; `out` must have [`Kem::public_key_len`] bytes.
+    pub(crate) fn write_public_key(&self, out: &mut [u8]) -> Result<(), CryptoError> {
+        assert!(out.len() == self.kem.public_key_len());
+        let mut len = out.len();
+        // SAFETY: a valid key; `out` with its length.
+        let code = unsafe {
+            lc::EVP_PKEY_get_raw_public_key(self.key.as_ptr(), out.as_mut_ptr(), &raw mut len)
+        };
+        check(code, CryptoError::Internal)
+    }
+
+    /// Writes the secret of a ciphertext. A forged ciphertext of the right length gives a secret
+    /// nobody knows, not an error (FIPS 203 6.3).
+    pub(crate) fn decapsulate(
+        &self,
+        ciphertext: &[u8],
+        secret: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        assert!(secret.len() == SECRET_LEN);
+        if ciphertext.len() != self.kem.ciphertext_len() {
+            return Err(CryptoError::InvalidShare);
+        }
+        let context = context_for(&self.key)?;
+        let mut len = secret.len();
+        // SAFETY: a context with a private key; both slices with their lengths.
+        let code = unsafe {
+            lc::EVP_PKEY_decapsulate(
+                context.as_ptr(),
+                secret.as_mut_ptr(),
+                &raw mut len,
+                ciphertext.as_ptr(),
+                ciphertext.len(),
+            )
+        };
+        check(code, CryptoError::InvalidShare)
+    }
+}
+
+fn context_for(key: &Handle<lc::EVP_PKEY>) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
+    // SAFETY: a valid key, of which the context takes its own reference; the result is ours.
+    unsafe {
+        let context = lc::EVP_PKEY_CTX_new(key.as_ptr(), ptr::null_mut());
+        Handle::new(context, CryptoError::Internal)
+    }
+}
+
+fn keygen_context(kem: Kem) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
+    // SAFETY: the result is null or ours.
+    let context = unsafe {
+        let context = lc::EVP_PKEY_CTX_new_id(lc::EVP_PKEY_KEM, ptr::null_mut());
+        Handle::new(context, CryptoError::Internal)?
+    };
+    // SAFETY: a valid context.
+    unsafe {
+        let code = lc::EVP_PKEY_keygen_init(context.as_ptr());
+        check(code, CryptoError::Internal)?;
+        let code = lc::EVP_PKEY_CTX_kem_set_params(context.as_ptr(), kem.nid());
+        check(code, CryptoError::Internal)?;
+    }
+    Ok(context)
+}

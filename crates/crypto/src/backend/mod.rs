@@ -1,0 +1,69 @@
+//! The only home of `unsafe`: AWS-LC, wrapped call by call.
+//!
+//! What it is for: turning foreign functions into safe ones. What it must not know: anything a
+//! safe module could decide, such as which algorithm suits which key. Where to look next: one
+//! file per family of calls.
+//!
+//! # Why this is sound
+//!
+//! Every function that leaves this module is safe to call with any arguments. The argument rests
+//! on these rules, which each block's SAFETY line refers to.
+//!
+//! 1. **Pointers come from slices.** A pointer is passed with the length of the slice it was
+//!    taken from; where a foreign function takes no length, the parameter is an array or the
+//!    length is asserted first. An empty slice's pointer may dangle: AWS-LC reads nothing through
+//!    a pointer whose length is zero.
+//! 2. **Aliasing is decided by borrows.** Outputs are `&mut`, so they overlap nothing. Where input
+//!    and output are the same memory, both pointers are derived from the one `&mut` and AWS-LC's
+//!    documentation allows it.
+//! 3. **Return codes are looked at.** [`check`] and [`non_null`] turn a failure into an error and
+//!    clear AWS-LC's per-thread error queue, which would otherwise keep heap blocks. The hash
+//!    functions are the exception: they return 1 always, by their documentation, and are asserted
+//!    in debug builds only.
+//! 4. **Objects have one owner.** Heap objects live in a type ([`handle`]) that frees them once, on
+//!    drop. What AWS-LC counts references for is never shared between two owners here.
+//! 5. **Contexts stay put or are plain data.** `EVP_AEAD_CTX` lives in a box from before its
+//!    initialisation to after its clean-up. `SHA256_CTX` and `SHA512_CTX` are plain data (numbers
+//!    and a block), may be copied and moved, and their fields are public in `openssl/sha.h`.
+//! 6. **Threads.** `Send` and `Sync` are implemented where AWS-LC promises that a key may be used
+//!    by several threads as long as none modifies it; after construction nothing here does.
+//!    RSA's lazily cached values are guarded by AWS-LC's own lock.
+//! 7. **Wiping.** AWS-LC's `OPENSSL_free` wipes what it frees. What we hold ourselves is wiped by
+//!    `OPENSSL_cleanse`, which the compiler cannot see through.
+
+pub(crate) mod aead;
+#[cfg(feature = "bench-bare")]
+pub mod bare;
+pub(crate) mod ec;
+pub(crate) mod ed25519;
+pub(crate) mod handle;
+pub(crate) mod kem;
+pub(crate) mod memory;
+pub(crate) mod pkey;
+pub(crate) mod rsa;
+pub(crate) mod sha;
+pub(crate) mod x25519;
+
+use core::ffi::c_int;
+use core::ptr::NonNull;
+
+use crate::CryptoError;
+
+/// Turns AWS-LC's "1 is success" into a `Result`.
+#[inline]
+fn check(code: c_int, error: CryptoError) -> Result<(), CryptoError> {
+    if code == 1 { Ok(()) } else { Err(failed(error)) }
+}
+
+/// Turns AWS-LC's "null is failure" into a `Result`.
+#[inline]
+fn non_null<T>(pointer: *mut T, error: CryptoError) -> Result<NonNull<T>, CryptoError> {
+    NonNull::new(pointer).ok_or_else(|| failed(error))
+}
+
+#[cold]
+fn failed(error: CryptoError) -> CryptoError {
+    // SAFETY: touches the calling thread's error queue only.
+    unsafe { aws_lc_sys::ERR_clear_error() };
+    error
+}

@@ -1,0 +1,169 @@
+//! RSA: PKCS#1 v1.5 and PSS signatures over a digest.
+//!
+//! What it is for: private and public operations with an `RSA`. What it must not know: key
+//! strength, which is the caller's policy. Where to look next: `signing_key.rs` and
+//! `public_key.rs` above.
+
+use aws_lc_sys as lc;
+
+use super::check;
+use super::handle::{Bytes, Handle};
+use crate::{CryptoError, HashAlgorithm};
+
+/// A padding scheme of RFC 8017. PSS here has a salt as long as the digest and uses one hash
+/// throughout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Padding {
+    Pkcs1,
+    Pss,
+}
+
+/// A public or private RSA key.
+pub(crate) struct RsaKey(pub(super) Handle<lc::RSA>);
+
+impl RsaKey {
+    /// Parses an `RSAPublicKey` (RFC 8017 A.1.1), the whole of `der`.
+    pub(crate) fn public_from_der(der: &[u8]) -> Result<Self, CryptoError> {
+        // SAFETY: `der` with its length; the result is ours. Trailing bytes are refused.
+        unsafe {
+            let key = lc::RSA_public_key_from_bytes(der.as_ptr(), der.len());
+            Handle::new(key, CryptoError::InvalidKey).map(Self)
+        }
+    }
+
+    /// Parses an `RSAPrivateKey` (RFC 8017 A.1.2), the whole of `der`.
+    pub(crate) fn private_from_der(der: &[u8]) -> Result<Self, CryptoError> {
+        // SAFETY: as above.
+        unsafe {
+            let key = lc::RSA_private_key_from_bytes(der.as_ptr(), der.len());
+            Handle::new(key, CryptoError::InvalidKey).map(Self)
+        }
+    }
+
+    /// The `RSAPublicKey` of this key.
+    pub(crate) fn public_der(&self) -> Result<Vec<u8>, CryptoError> {
+        let (mut start, mut len) = (core::ptr::null_mut(), 0);
+        // SAFETY: a valid key; on success `start` is a block of ours of `len` bytes.
+        let bytes = unsafe {
+            let code = lc::RSA_public_key_to_bytes(&raw mut start, &raw mut len, self.0.as_ptr());
+            check(code, CryptoError::Internal)?;
+            Bytes::new(start, len)?
+        };
+        Ok(bytes.to_vec())
+    }
+
+    /// The modulus's length in bits.
+    pub(crate) fn bits(&self) -> usize {
+        // SAFETY: a valid key.
+        unsafe { lc::RSA_bits(self.0.as_ptr()) as usize }
+    }
+
+    pub(crate) fn sign(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        digest: &[u8],
+    ) -> Result<Vec<u8>, CryptoError> {
+        assert!(digest.len() == hash.output_len());
+        // SAFETY: a valid key.
+        let mut signature = vec![0; unsafe { lc::RSA_size(self.0.as_ptr()) as usize }];
+        let (code, len) = match padding {
+            Padding::Pkcs1 => {
+                let mut len = 0;
+                // SAFETY: `digest` with its length; `RSA_size` is what is written.
+                let code = unsafe {
+                    lc::RSA_sign(
+                        nid(hash),
+                        digest.as_ptr(),
+                        digest.len(),
+                        signature.as_mut_ptr(),
+                        &raw mut len,
+                        self.0.as_ptr(),
+                    )
+                };
+                (code, len as usize)
+            }
+            Padding::Pss => {
+                let mut len = 0;
+                // SAFETY: `digest` and `signature` with their lengths; `md` is static.
+                let code = unsafe {
+                    lc::RSA_sign_pss_mgf1(
+                        self.0.as_ptr(),
+                        &raw mut len,
+                        signature.as_mut_ptr(),
+                        signature.len(),
+                        digest.as_ptr(),
+                        digest.len(),
+                        md(hash),
+                        md(hash),
+                        SALT_LEN_OF_DIGEST,
+                    )
+                };
+                (code, len)
+            }
+        };
+        check(code, CryptoError::Internal)?;
+        signature.truncate(len);
+        Ok(signature)
+    }
+
+    pub(crate) fn verify(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        digest: &[u8],
+        signature: &[u8],
+    ) -> Result<(), CryptoError> {
+        assert!(digest.len() == hash.output_len());
+        let code = match padding {
+            // SAFETY: a valid key; both inputs with their lengths.
+            Padding::Pkcs1 => unsafe {
+                lc::RSA_verify(
+                    nid(hash),
+                    digest.as_ptr(),
+                    digest.len(),
+                    signature.as_ptr(),
+                    signature.len(),
+                    self.0.as_ptr(),
+                )
+            },
+            // SAFETY: as above; `md` is static.
+            Padding::Pss => unsafe {
+                lc::RSA_verify_pss_mgf1(
+                    self.0.as_ptr(),
+                    digest.as_ptr(),
+                    digest.len(),
+                    md(hash),
+                    md(hash),
+                    SALT_LEN_OF_DIGEST,
+                    signature.as_ptr(),
+                    signature.len(),
+                )
+            },
+        };
+        check(code, CryptoError::Rejected)
+    }
+}
+
+/// The static description of a hash.
+pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
+    // SAFETY: these return pointers to static tables.
+    unsafe {
+        match hash {
+            HashAlgorithm::Sha256 => lc::EVP_sha256(),
+            HashAlgorithm::Sha384 => lc::EVP_sha384(),
+            HashAlgorithm::Sha512 => lc::EVP_sha512(),
+        }
+    }
+}
+
+fn nid(hash: HashAlgorithm) -> i32 {
+    match hash {
+        HashAlgorithm::Sha256 => lc::NID_sha256,
+        HashAlgorithm::Sha384 => lc::NID_sha384,
+        HashAlgorithm::Sha512 => lc::NID_sha512,
+    }
+}
+
+/// AWS-LC's word for "as long as the digest".
+const SALT_LEN_OF_DIGEST: i32 = -1;

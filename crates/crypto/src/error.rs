@@ -1,0 +1,43 @@
+//! The one error type of this crate.
+//!
+//! What it is for: telling apart the few outcomes a protocol must treat differently. What it must
+//! not know: alerts and messages; the protocol maps these kinds to its own. Where to look next:
+//! `backend/mod.rs`, where return codes become these values.
+
+use core::fmt;
+
+/// Why a cryptographic operation was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CryptoError {
+    /// An AEAD tag or a signature did not verify.
+    Rejected,
+    /// A key could not be parsed, has a wrong length or is too weak.
+    InvalidKey,
+    /// A peer's public value is malformed, off its curve or gives an all-zero secret.
+    InvalidShare,
+    /// The key cannot be used with this algorithm, or the algorithm is not known here.
+    Unsupported,
+    /// The output buffer cannot hold the result.
+    BufferTooSmall,
+    /// The input is longer than the algorithm allows.
+    LimitExceeded,
+    /// AWS-LC failed for a reason of its own, such as memory.
+    Internal,
+}
+
+impl fmt::Display for CryptoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rejected => "authentication failed",
+            Self::InvalidKey => "invalid key",
+            Self::InvalidShare => "invalid public value from the peer",
+            Self::Unsupported => "algorithm not supported by this key",
+            Self::BufferTooSmall => "output buffer too small",
+            Self::LimitExceeded => "input exceeds the algorithm's limit",
+            Self::Internal => "internal failure of the cryptographic library",
+        })
+    }
+}
+
+impl core::error::Error for CryptoError {}

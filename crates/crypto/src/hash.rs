@@ -1,0 +1,208 @@
+//! Hashes: running, forked, one-shot.
+//!
+//! What it is for: SHA-2 on the stack, without a heap block. What it must not know: what is
+//! hashed. Where to look next: `hmac.rs` for keyed hashing, `backend/sha.rs` for the calls.
+//!
+//! A running hash takes 224 bytes. It is meant for public data; [`crate::HmacKey`] wipes what it
+//! uses, this type does not.
+
+use core::fmt;
+use core::ops::Deref;
+
+use crate::backend::sha::{Sha256, Sha512};
+
+/// The hash functions in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HashAlgorithm {
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+}
+
+impl HashAlgorithm {
+    /// The length of a digest.
+    #[must_use]
+    pub const fn output_len(self) -> usize {
+        match self {
+            Self::Sha256 => 32,
+            Self::Sha384 => 48,
+            Self::Sha512 => 64,
+        }
+    }
+
+    /// The length of the blocks the function compresses.
+    #[must_use]
+    pub const fn block_len(self) -> usize {
+        match self {
+            Self::Sha256 => 64,
+            Self::Sha384 | Self::Sha512 => 128,
+        }
+    }
+}
+
+/// A digest: a public value, held inline.
+#[derive(Clone, Copy)]
+pub struct Digest {
+    bytes: [u8; Self::MAX_LEN],
+    len: u8,
+}
+
+impl Digest {
+    /// The length of the longest digest.
+    pub const MAX_LEN: usize = 64;
+
+    /// A digest of the algorithm's length, written in place by `write`.
+    pub(crate) fn with(algorithm: HashAlgorithm, write: impl FnOnce(&mut [u8])) -> Self {
+        let len = algorithm.output_len();
+        let mut bytes = [0; Self::MAX_LEN];
+        write(&mut bytes[..len]);
+        // An output length is at most 64.
+        #[allow(clippy::cast_possible_truncation)]
+        let len = len as u8;
+        Self { bytes, len }
+    }
+}
+
+impl Deref for Digest {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl AsRef<[u8]> for Digest {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl PartialEq for Digest {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Digest {}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Digest(")?;
+        for byte in self.iter() {
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// A running hash, held inline.
+#[derive(Clone)]
+pub struct Hash(Running);
+
+impl Hash {
+    /// Starts a hash.
+    #[must_use]
+    #[inline]
+    pub fn new(algorithm: HashAlgorithm) -> Self {
+        Self(Running::new(algorithm))
+    }
+
+    /// Which function is running.
+    #[must_use]
+    pub fn algorithm(&self) -> HashAlgorithm {
+        self.0.algorithm()
+    }
+
+    /// Takes in more bytes.
+    #[inline]
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of everything taken in.
+    #[must_use]
+    #[inline]
+    pub fn finish(mut self) -> Digest {
+        Digest::with(self.algorithm(), |out| self.0.finish(out))
+    }
+
+    /// The digest so far, with the hash left running.
+    #[must_use]
+    #[inline]
+    pub fn fork_finish(&self) -> Digest {
+        self.clone().finish()
+    }
+
+    /// The digest of the parts, one after the other.
+    #[must_use]
+    #[inline]
+    pub fn digest(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
+        let mut hash = Self::new(algorithm);
+        for part in parts {
+            hash.update(part);
+        }
+        hash.finish()
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hash({:?}, ..)", self.algorithm())
+    }
+}
+
+/// The contexts behind [`Hash`] and [`crate::HmacKey`].
+#[derive(Clone)]
+pub(crate) enum Running {
+    Sha256(Sha256),
+    Sha384(Sha512),
+    Sha512(Sha512),
+}
+
+impl Running {
+    #[inline]
+    pub(crate) fn new(algorithm: HashAlgorithm) -> Self {
+        match algorithm {
+            HashAlgorithm::Sha256 => Self::Sha256(Sha256::new()),
+            HashAlgorithm::Sha384 => Self::Sha384(Sha512::new_384()),
+            HashAlgorithm::Sha512 => Self::Sha512(Sha512::new_512()),
+        }
+    }
+
+    pub(crate) fn algorithm(&self) -> HashAlgorithm {
+        match self {
+            Self::Sha256(_) => HashAlgorithm::Sha256,
+            Self::Sha384(_) => HashAlgorithm::Sha384,
+            Self::Sha512(_) => HashAlgorithm::Sha512,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(context) => context.update(bytes),
+            Self::Sha384(context) | Self::Sha512(context) => context.update(bytes),
+        }
+    }
+
+    /// Writes the digest; `out` must have exactly its length.
+    #[inline]
+    pub(crate) fn finish(&mut self, out: &mut [u8]) {
+        match self {
+            Self::Sha256(context) => context.finish(out),
+            Self::Sha384(context) | Self::Sha512(context) => context.finish(out),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn wipe(&mut self) {
+        match self {
+            Self::Sha256(context) => context.wipe(),
+            Self::Sha384(context) | Self::Sha512(context) => context.wipe(),
+        }
+    }
+}

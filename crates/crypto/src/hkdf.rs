@@ -1,0 +1,93 @@
+//! HKDF, RFC 5869.
+//!
+//! What it is for: extract once, expand often, with the HMAC key kept. What it must not know:
+//! labels and contexts, which arrive as parts of `info`. Where to look next: `hmac.rs`.
+
+use core::fmt;
+
+use crate::{HashAlgorithm, HmacKey, Secret};
+
+/// A pseudorandom key, ready for expansions.
+pub struct Prk(HmacKey);
+
+impl Prk {
+    /// HKDF-Extract (RFC 5869 2.2). An empty salt stands for zeros.
+    #[must_use]
+    pub fn extract(algorithm: HashAlgorithm, salt: &[u8], ikm: &[u8]) -> Self {
+        Self::from_bytes(algorithm, hkdf_extract(algorithm, salt, ikm).as_bytes())
+    }
+
+    /// A pseudorandom key given as bytes.
+    #[must_use]
+    pub fn from_bytes(algorithm: HashAlgorithm, bytes: &[u8]) -> Self {
+        Self(HmacKey::new(algorithm, bytes))
+    }
+
+    /// HKDF-Expand (RFC 5869 2.3): fills `out` with key material bound to the parts of `info`.
+    ///
+    /// # Panics
+    ///
+    /// When `out` is longer than [`Self::max_output_len`].
+    #[inline]
+    pub fn expand(&self, info: &[&[u8]], out: &mut [u8]) {
+        assert!(out.len() <= self.max_output_len(), "HKDF-Expand of {} bytes", out.len());
+        let hash_len = self.0.algorithm().output_len();
+        let (mut done, mut index) = (0, 1_u8);
+        while done < out.len() {
+            // T(i) is over T(i-1), which stands in `out` already, the info and the index.
+            let (ready, rest) = out.split_at_mut(done);
+            let mut mac = self.0.start();
+            mac.update(&ready[done.saturating_sub(hash_len)..]);
+            for part in info {
+                mac.update(part);
+            }
+            mac.update(&[index]);
+            let len = rest.len().min(hash_len);
+            if len == hash_len {
+                mac.finish(&mut rest[..len]);
+            } else {
+                let block = Secret::with(hash_len, |block| mac.finish(block));
+                rest.copy_from_slice(&block.as_bytes()[..len]);
+            }
+            done += len;
+            // Wraps after the 255th block at most, and is not used again.
+            index = index.wrapping_add(1);
+        }
+    }
+
+    /// [`Self::expand`] into a secret of `len` bytes.
+    ///
+    /// # Panics
+    ///
+    /// When `len` is more than [`Secret::MAX_LEN`].
+    #[must_use]
+    #[inline]
+    pub fn expand_secret(&self, info: &[&[u8]], len: usize) -> Secret {
+        Secret::with(len, |out| self.expand(info, out))
+    }
+
+    /// The most bytes one expansion may give: 255 digests.
+    #[must_use]
+    pub fn max_output_len(&self) -> usize {
+        255 * self.0.algorithm().output_len()
+    }
+
+    /// The key as an HMAC key.
+    #[must_use]
+    pub fn hmac(&self) -> &HmacKey {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Prk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prk({:?}, ..)", self.0.algorithm())
+    }
+}
+
+/// HKDF-Extract as bytes, for a schedule that passes them on.
+#[must_use]
+pub fn hkdf_extract(algorithm: HashAlgorithm, salt: &[u8], ikm: &[u8]) -> Secret {
+    // HMAC pads its key with zeros, so an empty salt needs no special case.
+    HmacKey::new(algorithm, salt).secret_tag(&[ikm])
+}

@@ -1,0 +1,134 @@
+//! Signature algorithms and kinds of keys.
+//!
+//! What it is for: naming what a key can do. What it must not know: code points and which
+//! algorithm a protocol version allows with which curve. Where to look next: `signing_key.rs`,
+//! `public_key.rs`.
+
+use crate::HashAlgorithm;
+use crate::backend::ec::Curve;
+use crate::backend::rsa::Padding;
+
+/// How a signature is made. The curve of an ECDSA signature belongs to the key, not to the
+/// algorithm.
+///
+/// RSA-PSS uses one hash throughout and a salt of its length; ECDSA signatures are in DER.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SignatureAlgorithm {
+    /// RSASSA-PKCS1-v1_5 with SHA-256.
+    RsaPkcs1Sha256,
+    /// RSASSA-PKCS1-v1_5 with SHA-384.
+    RsaPkcs1Sha384,
+    /// RSASSA-PKCS1-v1_5 with SHA-512.
+    RsaPkcs1Sha512,
+    /// RSASSA-PSS with SHA-256.
+    RsaPssSha256,
+    /// RSASSA-PSS with SHA-384.
+    RsaPssSha384,
+    /// RSASSA-PSS with SHA-512.
+    RsaPssSha512,
+    /// ECDSA with SHA-256.
+    EcdsaSha256,
+    /// ECDSA with SHA-384.
+    EcdsaSha384,
+    /// ECDSA with SHA-512.
+    EcdsaSha512,
+    /// Ed25519, which hashes by itself.
+    Ed25519,
+}
+
+impl SignatureAlgorithm {
+    pub(crate) fn scheme(self) -> Scheme {
+        match self {
+            Self::RsaPkcs1Sha256 => Scheme::Rsa(Padding::Pkcs1, HashAlgorithm::Sha256),
+            Self::RsaPkcs1Sha384 => Scheme::Rsa(Padding::Pkcs1, HashAlgorithm::Sha384),
+            Self::RsaPkcs1Sha512 => Scheme::Rsa(Padding::Pkcs1, HashAlgorithm::Sha512),
+            Self::RsaPssSha256 => Scheme::Rsa(Padding::Pss, HashAlgorithm::Sha256),
+            Self::RsaPssSha384 => Scheme::Rsa(Padding::Pss, HashAlgorithm::Sha384),
+            Self::RsaPssSha512 => Scheme::Rsa(Padding::Pss, HashAlgorithm::Sha512),
+            Self::EcdsaSha256 => Scheme::Ecdsa(HashAlgorithm::Sha256),
+            Self::EcdsaSha384 => Scheme::Ecdsa(HashAlgorithm::Sha384),
+            Self::EcdsaSha512 => Scheme::Ecdsa(HashAlgorithm::Sha512),
+            Self::Ed25519 => Scheme::Ed25519,
+        }
+    }
+}
+
+/// What kind of key it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KeyKind {
+    /// RSA under rsaEncryption: PKCS#1 v1.5 and PSS.
+    Rsa,
+    /// RSA under id-RSASSA-PSS: PSS only.
+    RsaPss,
+    /// ECDSA on P-256.
+    EcdsaP256,
+    /// ECDSA on P-384.
+    EcdsaP384,
+    /// ECDSA on P-521.
+    EcdsaP521,
+    /// Ed25519.
+    Ed25519,
+}
+
+impl KeyKind {
+    /// What keys of this kind can do, best first. A single id-RSASSA-PSS key may allow less.
+    #[must_use]
+    pub fn algorithms(self) -> &'static [SignatureAlgorithm] {
+        use SignatureAlgorithm as A;
+        match self {
+            Self::Rsa => &[
+                A::RsaPssSha256,
+                A::RsaPssSha384,
+                A::RsaPssSha512,
+                A::RsaPkcs1Sha256,
+                A::RsaPkcs1Sha384,
+                A::RsaPkcs1Sha512,
+            ],
+            Self::RsaPss => &[A::RsaPssSha256, A::RsaPssSha384, A::RsaPssSha512],
+            Self::EcdsaP256 => &[A::EcdsaSha256, A::EcdsaSha384, A::EcdsaSha512],
+            Self::EcdsaP384 => &[A::EcdsaSha384, A::EcdsaSha256, A::EcdsaSha512],
+            Self::EcdsaP521 => &[A::EcdsaSha512, A::EcdsaSha256, A::EcdsaSha384],
+            Self::Ed25519 => &[A::Ed25519],
+        }
+    }
+
+    /// The curve of an ECDSA key.
+    pub(crate) fn curve(self) -> Option<Curve> {
+        match self {
+            Self::EcdsaP256 => Some(Curve::P256),
+            Self::EcdsaP384 => Some(Curve::P384),
+            Self::EcdsaP521 => Some(Curve::P521),
+            Self::Rsa | Self::RsaPss | Self::Ed25519 => None,
+        }
+    }
+}
+
+impl From<Curve> for KeyKind {
+    fn from(curve: Curve) -> Self {
+        match curve {
+            Curve::P256 => Self::EcdsaP256,
+            Curve::P384 => Self::EcdsaP384,
+            Curve::P521 => Self::EcdsaP521,
+        }
+    }
+}
+
+/// A [`SignatureAlgorithm`] taken apart.
+#[derive(Clone, Copy)]
+pub(crate) enum Scheme {
+    Rsa(Padding, HashAlgorithm),
+    Ecdsa(HashAlgorithm),
+    Ed25519,
+}
+
+/// What an id-RSASSA-PSS key may do: everything, or what its parameters leave.
+pub(crate) fn pss_algorithms(only: Option<HashAlgorithm>) -> &'static [SignatureAlgorithm] {
+    match only {
+        None => KeyKind::RsaPss.algorithms(),
+        Some(HashAlgorithm::Sha256) => &[SignatureAlgorithm::RsaPssSha256],
+        Some(HashAlgorithm::Sha384) => &[SignatureAlgorithm::RsaPssSha384],
+        Some(HashAlgorithm::Sha512) => &[SignatureAlgorithm::RsaPssSha512],
+    }
+}

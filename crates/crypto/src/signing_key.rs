@@ -1,0 +1,195 @@
+//! Private keys and the making of signatures.
+//!
+//! What it is for: keys parsed once, in the configuration, and used from every thread; and the
+//! trait behind which a key may live elsewhere. What it must not know: certificates. Where to
+//! look next: `signature.rs` for the names, `der.rs` for the public key's container.
+
+use core::fmt;
+
+use crate::backend::ec::EcKey;
+use crate::backend::ed25519;
+use crate::backend::pkey::{Contents, Pkey};
+use crate::backend::rsa::RsaKey;
+use crate::public_key::of_allowed_size;
+use crate::signature::{Scheme, pss_algorithms};
+use crate::{CryptoError, Hash, KeyKind, Secret, SignatureAlgorithm, der};
+
+/// Whoever can sign: a key in memory, a token, a service.
+pub trait Signer: Send + Sync {
+    /// What kind of key it is.
+    fn kind(&self) -> KeyKind;
+
+    /// Signs a message, hashing it as the algorithm says.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Unsupported`] when the key cannot be used with the algorithm, any other
+    /// when signing failed.
+    fn sign(&self, algorithm: SignatureAlgorithm, message: &[u8]) -> Result<Vec<u8>, CryptoError>;
+
+    /// The public half as a `SubjectPublicKeyInfo`, if it is known.
+    fn public_key_spki(&self) -> Option<Vec<u8>>;
+
+    /// What the key can do, best first.
+    fn algorithms(&self) -> &'static [SignatureAlgorithm] {
+        self.kind().algorithms()
+    }
+}
+
+/// A private key in memory.
+pub struct SigningKey {
+    inner: Inner,
+    spki: Box<[u8]>,
+}
+
+enum Inner {
+    Rsa(RsaKey),
+    RsaPss(RsaKey, &'static [SignatureAlgorithm]),
+    Ec(EcKey),
+    /// The expanded seed, boxed so that moving the key leaves no copy behind.
+    Ed25519(Box<Secret>),
+}
+
+impl SigningKey {
+    /// Parses a private key in DER: PKCS#8, PKCS#1 or SEC 1, whichever it is.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Unsupported`] for a kind of key or a curve unknown here,
+    /// [`CryptoError::InvalidKey`] for one that is malformed or of a refused size.
+    pub fn from_der(der: &[u8]) -> Result<Self, CryptoError> {
+        if let Ok(container) = Pkey::from_pkcs8(der) {
+            return Self::from_contents(container.private_contents()?, der);
+        }
+        if let Ok(key) = RsaKey::private_from_der(der) {
+            return Self::from_contents(Contents::Rsa(key), der);
+        }
+        Self::from_contents(Contents::Ec(EcKey::from_sec1(der)?), der)
+    }
+
+    /// What kind of key it is.
+    #[must_use]
+    pub fn kind(&self) -> KeyKind {
+        match &self.inner {
+            Inner::Rsa(_) => KeyKind::Rsa,
+            Inner::RsaPss(..) => KeyKind::RsaPss,
+            Inner::Ec(key) => key.curve().into(),
+            Inner::Ed25519(_) => KeyKind::Ed25519,
+        }
+    }
+
+    /// Its size as people give it: the modulus's bits, or the field's.
+    #[must_use]
+    pub fn bits(&self) -> usize {
+        match &self.inner {
+            Inner::Rsa(key) | Inner::RsaPss(key, _) => key.bits(),
+            Inner::Ec(key) => key.curve().bits(),
+            Inner::Ed25519(_) => 256,
+        }
+    }
+
+    /// What the key can do, best first.
+    #[must_use]
+    pub fn algorithms(&self) -> &'static [SignatureAlgorithm] {
+        match &self.inner {
+            Inner::RsaPss(_, algorithms) => algorithms,
+            Inner::Rsa(_) | Inner::Ec(_) | Inner::Ed25519(_) => self.kind().algorithms(),
+        }
+    }
+
+    /// The public half as a `SubjectPublicKeyInfo` in DER.
+    #[must_use]
+    pub fn public_key_spki(&self) -> Vec<u8> {
+        self.spki.to_vec()
+    }
+
+    /// Signs a message, hashing it as the algorithm says.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Unsupported`] when the key cannot be used with the algorithm.
+    pub fn sign(
+        &self,
+        algorithm: SignatureAlgorithm,
+        message: &[u8],
+    ) -> Result<Vec<u8>, CryptoError> {
+        match (&self.inner, algorithm.scheme()) {
+            (Inner::Rsa(key), Scheme::Rsa(padding, hash)) => {
+                key.sign(padding, hash, &Hash::digest(hash, &[message]))
+            }
+            (Inner::RsaPss(key, algorithms), Scheme::Rsa(padding, hash))
+                if algorithms.contains(&algorithm) =>
+            {
+                key.sign(padding, hash, &Hash::digest(hash, &[message]))
+            }
+            (Inner::Ec(key), Scheme::Ecdsa(hash)) => key.sign(&Hash::digest(hash, &[message])),
+            (Inner::Ed25519(private), Scheme::Ed25519) => {
+                let private = private.as_bytes().try_into().map_err(|_| CryptoError::Internal)?;
+                let mut signature = vec![0; 64];
+                let out = signature.as_mut_slice().try_into().map_err(|_| CryptoError::Internal)?;
+                ed25519::sign(private, message, out)?;
+                Ok(signature)
+            }
+            _ => Err(CryptoError::Unsupported),
+        }
+    }
+
+    fn from_contents(contents: Contents, der: &[u8]) -> Result<Self, CryptoError> {
+        let (inner, spki) = match contents {
+            Contents::Rsa(key) => {
+                let key = of_allowed_size(key)?;
+                let spki = der::spki(der::RSA_ENCRYPTION, &key.public_der()?);
+                (Inner::Rsa(key), spki)
+            }
+            Contents::RsaPss(key, only) => {
+                let key = of_allowed_size(key)?;
+                // The parameters, if any, are part of the public key's algorithm too.
+                let algorithm = der::pkcs8_algorithm(der).ok_or(CryptoError::InvalidKey)?;
+                let spki = der::spki(algorithm, &key.public_der()?);
+                (Inner::RsaPss(key, pss_algorithms(only)), spki)
+            }
+            Contents::Ec(key) => {
+                let mut point = vec![0; key.curve().point_len()];
+                key.write_point(&mut point)?;
+                let spki = der::spki(der::ec_algorithm(key.curve()), &point);
+                (Inner::Ec(key), spki)
+            }
+            Contents::Ed25519(seed) => {
+                let seed = seed.as_bytes().try_into().map_err(|_| CryptoError::InvalidKey)?;
+                let private = Box::new(Secret::try_with(ed25519::PRIVATE_LEN, |out| {
+                    let out = out.try_into().map_err(|_| CryptoError::Internal)?;
+                    ed25519::expand_seed(seed, out);
+                    Ok(())
+                })?);
+                // The second half of the private form is the public key.
+                let spki = der::spki(der::ED25519, &private.as_bytes()[32..]);
+                (Inner::Ed25519(private), spki)
+            }
+        };
+        Ok(Self { inner, spki: spki.into() })
+    }
+}
+
+impl Signer for SigningKey {
+    fn kind(&self) -> KeyKind {
+        self.kind()
+    }
+
+    fn sign(&self, algorithm: SignatureAlgorithm, message: &[u8]) -> Result<Vec<u8>, CryptoError> {
+        self.sign(algorithm, message)
+    }
+
+    fn public_key_spki(&self) -> Option<Vec<u8>> {
+        Some(self.public_key_spki())
+    }
+
+    fn algorithms(&self) -> &'static [SignatureAlgorithm] {
+        self.algorithms()
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({:?}, {} bits, ..)", self.kind(), self.bits())
+    }
+}
