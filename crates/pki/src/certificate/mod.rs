@@ -106,3 +106,41 @@ impl<'a> Certificate<'a> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Path building reads the fields itself. Where both readers accept a certificate they must have read the same one.
+    #[test]
+    fn path_building_reads_the_same_fields() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let original = certificate.der().as_ref();
+        let mut compared = 0;
+        for position in 0..original.len() {
+            for bit in 0..8 {
+                let mut bytes = original.to_vec();
+                bytes[position] ^= 1 << bit;
+                compared += usize::from(agree(&bytes.into()));
+            }
+        }
+        assert!(agree(certificate.der()));
+        assert!(compared > original.len(), "only {compared} variants were read by both");
+    }
+
+    fn agree(der: &CertificateDer<'_>) -> bool {
+        let (Ok(ours), Ok(theirs)) =
+            (Certificate::parse(der), webpki::EndEntityCert::try_from(der))
+        else {
+            return false;
+        };
+        let their_key = theirs.subject_public_key_info();
+        assert_eq!(ours.subject_public_key_info, their_key.as_ref());
+        assert_eq!(ours.subject, theirs.subject());
+        assert_eq!(ours.issuer, theirs.issuer());
+        assert_eq!(ours.serial_number, theirs.serial());
+        true
+    }
+}
