@@ -7,7 +7,7 @@ mod names;
 mod summary;
 
 use pki_types::{CertificateDer, UnixTime};
-use tercel_crypto::PublicKey;
+use tercel_crypto::{CryptoError, PublicKey};
 
 use crate::der::{self, Malformed, Reader};
 use crate::refusal::RefusalReason;
@@ -17,11 +17,19 @@ pub use summary::CertificateSummary;
 
 /// The public key of the leaf, the first of the chain: the one that signs the handshake.
 ///
-/// Says nothing about trust; verify the chain first.
+/// Says nothing about trust; verify the chain first. Refused are keys that are malformed or of an unsupported kind, and keys
+/// that the certificate does not allow to sign ([`RefusalReason::KeyMayNotSign`]).
 pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
     let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
     let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
-    PublicKey::from_spki(leaf.subject_public_key_info).map_err(|_| RefusalReason::InvalidKey)
+    // All our key exchanges are signed, in both versions. RFC 9846 4.5.1, RFC 5246 7.4.2
+    if !leaf.may_sign().map_err(|Malformed| RefusalReason::BadEncoding)? {
+        return Err(RefusalReason::KeyMayNotSign);
+    }
+    PublicKey::from_spki(leaf.subject_public_key_info).map_err(|error| match error {
+        CryptoError::Unsupported => RefusalReason::UnsupportedKey,
+        _ => RefusalReason::InvalidKey,
+    })
 }
 
 /// The whole SubjectPublicKeyInfo of a certificate, as DER.
@@ -114,18 +122,71 @@ impl<'a> Certificate<'a> {
         names
     }
 
-    /// The content of the extension with this OID, if it is there and can be read.
-    fn extension(&self, oid: &[u8]) -> Option<&'a [u8]> {
+    /// Whether the keyUsage extension is absent or has the digitalSignature bit, its first. RFC 5280 4.2.1.3
+    fn may_sign(&self) -> Result<bool, Malformed> {
+        let Some(value) = self.extension(KEY_USAGE)? else {
+            return Ok(true);
+        };
+        match der::single(value, der::BIT_STRING)? {
+            [_unused_bits, first, ..] => Ok(first & 0x80 != 0),
+            [_unused_bits] => Ok(false),
+            [] => Err(Malformed),
+        }
+    }
+
+    /// The value of the extension with this OID, if there is one.
+    fn extension(&self, oid: &[u8]) -> Result<Option<&'a [u8]>, Malformed> {
         let mut extensions = Reader::new(self.extensions);
         while !extensions.is_empty() {
-            let mut extension = Reader::new(extensions.expect(der::SEQUENCE).ok()?);
-            let this = extension.expect(der::OBJECT_IDENTIFIER).ok()?;
-            extension.optional(der::BOOLEAN).ok()?; // critical
-            let value = extension.expect(der::OCTET_STRING).ok()?;
+            let mut extension = Reader::new(extensions.expect(der::SEQUENCE)?);
+            let this = extension.expect(der::OBJECT_IDENTIFIER)?;
+            extension.optional(der::BOOLEAN)?; // critical
+            let value = extension.expect(der::OCTET_STRING)?;
             if this == oid {
-                return Some(value);
+                return Ok(Some(value));
             }
         }
-        None
+        Ok(None)
+    }
+}
+
+/// id-ce-keyUsage, 2.5.29.15
+const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Path building reads the fields itself. Where both readers accept a certificate they must have read the same one.
+    #[test]
+    fn path_building_reads_the_same_fields() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let original = certificate.der().as_ref();
+        let mut compared = 0;
+        for position in 0..original.len() {
+            for bit in 0..8 {
+                let mut bytes = original.to_vec();
+                bytes[position] ^= 1 << bit;
+                compared += usize::from(agree(&bytes.into()));
+            }
+        }
+        assert!(agree(certificate.der()));
+        assert!(compared > original.len(), "only {compared} variants were read by both");
+    }
+
+    fn agree(der: &CertificateDer<'_>) -> bool {
+        let (Ok(ours), Ok(theirs)) =
+            (Certificate::parse(der), webpki::EndEntityCert::try_from(der))
+        else {
+            return false;
+        };
+        let their_key = theirs.subject_public_key_info();
+        assert_eq!(ours.subject_public_key_info, their_key.as_ref());
+        assert_eq!(ours.subject, theirs.subject());
+        assert_eq!(ours.issuer, theirs.issuer());
+        assert_eq!(ours.serial_number, theirs.serial());
+        true
     }
 }

@@ -30,6 +30,8 @@ impl Certificate<'_> {
     fn general_names(&self) -> impl Iterator<Item = Element<'_>> {
         let names = self
             .extension(SUBJECT_ALT_NAME)
+            .ok()
+            .flatten()
             .and_then(|value| der::single(value, der::SEQUENCE).ok())
             .unwrap_or_default();
         let mut names = Reader::new(names);
@@ -137,7 +139,7 @@ fn escape_untrusted(text: &str) -> String {
     escaped
 }
 
-/// Control characters, and those that turn the direction of writing, appear as `\{u}`-style numbers.
+/// Control characters, and those that turn the direction of writing, appear as numbers, `\u{1b}`.
 fn push_printable(text: &mut String, character: char) {
     let turns_direction = matches!(
         character,

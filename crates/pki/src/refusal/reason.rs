@@ -46,8 +46,11 @@ pub enum RefusalReason {
     WeakSignatureAlgorithm,
     /// A certificate is signed by an algorithm that is unknown or turned off. Alert: `unsupported_certificate`.
     UnsupportedSignatureAlgorithm,
-    /// An issuer's key is of a kind that is unknown or cannot have made the signature. Alert: `unsupported_certificate`.
+    /// A key is of an unknown kind, or an issuer's is of a kind that cannot have made the signature. Alert:
+    /// `unsupported_certificate`.
     UnsupportedKey,
+    /// The leaf's key usage does not allow its key to sign a handshake. Alert: `unsupported_certificate`.
+    KeyMayNotSign,
     /// A key of the chain is not acceptable: an RSA key outside 2048 to 8192 bits, a point off its curve. Alert:
     /// `bad_certificate`.
     InvalidKey,
@@ -115,7 +118,8 @@ impl fmt::Display for RefusalReason {
             Self::UnsupportedSignatureAlgorithm => {
                 "a certificate is signed by an algorithm that is not supported"
             }
-            Self::UnsupportedKey => "an issuer's key is of a kind that is not supported",
+            Self::UnsupportedKey => "a certificate's key is of a kind that is not supported",
+            Self::KeyMayNotSign => "the certificate's key usage does not allow signing handshakes",
             Self::InvalidKey => "a certificate's key is invalid or too short",
             Self::Revoked => "a certificate was revoked",
             Self::UnknownRevocationStatus => "no revocation list covers a certificate of the chain",

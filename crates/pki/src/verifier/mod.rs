@@ -17,7 +17,7 @@ use crate::certificate::Certificate;
 use crate::der::Malformed;
 use crate::refusal::{Refusal, RefusalReason};
 use crate::revocation::Revocation;
-use crate::roots::Roots;
+use crate::roots::{Roots, sequence};
 
 pub use builder::{ChainVerifierBuilder, NothingTrusted};
 
@@ -179,21 +179,16 @@ impl ChainVerifier {
     /// Whether a key above the leaf cannot be used at all, such as an RSA key that is too short. The signature check
     /// itself can only say no.
     fn has_unusable_issuer_key(&self, chain: &[CertificateDer<'_>]) -> bool {
-        let presented = chain.iter().skip(1).filter_map(|der| Certificate::parse(der).ok());
-        let mut presented = presented.map(|issuer| issuer.subject_public_key_info.to_vec());
-        let issuers_named: Vec<&[u8]> = chain
-            .iter()
-            .filter_map(|der| Certificate::parse(der).ok())
-            .map(|certificate| certificate.issuer)
-            .collect();
-        let mut anchored = self
-            .roots
-            .anchors()
-            .iter()
-            .filter(|anchor| issuers_named.contains(&anchor.subject.as_ref()))
-            .map(|anchor| crate::roots::sequence(&anchor.subject_public_key_info));
-        let unusable = |key: Vec<u8>| PublicKey::from_spki(&key).is_err();
-        presented.any(unusable) || anchored.any(unusable)
+        let unusable = |key: &[u8]| PublicKey::from_spki(key).is_err();
+        let certificates = || chain.iter().filter_map(|der| Certificate::parse(der).ok());
+        let names_as_issuer = |name: &[u8]| certificates().any(|below| below.issuer == name);
+        certificates().skip(1).any(|issuer| unusable(issuer.subject_public_key_info))
+            || self
+                .roots
+                .anchors()
+                .iter()
+                .filter(|anchor| names_as_issuer(&anchor.subject))
+                .any(|anchor| unusable(&sequence(&anchor.subject_public_key_info)))
     }
 }
 

@@ -18,7 +18,7 @@ fn every_algorithm_signs_a_certificate() {
         roots.add_trust_anchor(anchor);
         let roots = Arc::new(roots);
         let verifier = ChainVerifier::builder(Arc::clone(&roots)).build().unwrap();
-        verify(&verifier, &[leaf.clone()])
+        verify(&verifier, std::slice::from_ref(&leaf))
             .unwrap_or_else(|refusal| panic!("{algorithm:?}: {refusal}"));
 
         let mut forged = leaf.to_vec();
@@ -87,15 +87,15 @@ fn issue(
     key: &KeyPair,
 ) -> (TrustAnchor<'static>, CertificateDer<'static>) {
     let authority = ca_params("Root").self_signed(key).unwrap();
-    let as_anchor = webpki_free_anchor(&authority.der().clone(), &algorithm.public_key_alg_id());
+    let anchor = anchor(authority.der(), &algorithm.public_key_alg_id());
     let issuer = rcgen::Issuer::new(ca_params("Root"), key);
     let leaf = service().signed_by(&crate::support::key(P256), &issuer).unwrap();
     let signer = SigningKey::from_der(key.serialized_der()).unwrap();
-    (as_anchor, resign(leaf.der(), algorithm, &signer))
+    (anchor, resign(leaf.der(), algorithm, &signer))
 }
 
 /// Takes the subject and key of a certificate, and gives the key another identifier.
-fn webpki_free_anchor(certificate: &CertificateDer<'_>, key_id: &[u8]) -> TrustAnchor<'static> {
+fn anchor(certificate: &CertificateDer<'_>, key_id: &[u8]) -> TrustAnchor<'static> {
     let fields = fields(certificate);
     let (_old_identifier, bits) = der::split(der::content(&fields[6]));
     TrustAnchor {
@@ -116,20 +116,7 @@ fn resign(
     let to_be_signed = der::wrap(0x30, &fields.concat());
     let mut signature = vec![0];
     signature.extend(signer.sign(algorithm.algorithm(), &to_be_signed).unwrap());
-    let bits = bit_string(&signature);
-    wrap_any(&[to_be_signed, identifier, bits].concat()).into()
-}
-
-fn bit_string(content: &[u8]) -> Vec<u8> {
-    // Signatures of 128 to 255 bytes need the one-byte long form.
-    match content.len() {
-        length @ 0x80..0x100 => [&[3, 0x81, u8::try_from(length).unwrap()], content].concat(),
-        _ => der::wrap(3, content),
-    }
-}
-
-fn wrap_any(content: &[u8]) -> Vec<u8> {
-    der::wrap(0x30, content)
+    der::wrap(0x30, &[to_be_signed, identifier, der::wrap(3, &signature)].concat()).into()
 }
 
 /// The fields of the TBSCertificate, each whole: version, serial, algorithm, issuer, validity, subject, key, extensions.

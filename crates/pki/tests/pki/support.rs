@@ -133,13 +133,10 @@ pub(crate) fn service() -> CertificateParams {
 pub(crate) mod der {
     pub(crate) fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
         let mut bytes = vec![tag];
-        match content.len() {
-            short @ 0..0x80 => bytes.push(u8::try_from(short).unwrap()),
-            long => {
-                bytes.push(0x82);
-                bytes.extend_from_slice(&u16::try_from(long).unwrap().to_be_bytes());
-                assert!(long >= 0x100, "one-byte long form is not needed here");
-            }
+        match u16::try_from(content.len()).unwrap().to_be_bytes() {
+            [0, short @ 0..0x80] => bytes.push(short),
+            [0, long] => bytes.extend_from_slice(&[0x81, long]),
+            [high, low] => bytes.extend_from_slice(&[0x82, high, low]),
         }
         bytes.extend_from_slice(content);
         bytes
