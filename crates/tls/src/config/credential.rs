@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_crypto::{KeyKind, Signer, SigningKey};
-use tercel_wire::{DistinguishedNames, List, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{DistinguishedName, List, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::policy::{SelectCredential, Side};
 use super::scheme;
@@ -227,7 +227,7 @@ pub struct CredentialRequest<'a> {
     /// TLS 1.2: whether the cipher suites in common allow (RSA, ECDSA and EdDSA) keys.
     pub key_kinds: (bool, bool),
     /// The authorities the peer says it trusts.
-    pub authorities: Option<DistinguishedNames<'a>>,
+    pub authorities: Option<List<'a, DistinguishedName<'a>>>,
 }
 
 impl CredentialRequest<'_> {
@@ -265,7 +265,7 @@ impl CredentialRequest<'_> {
         let Some(authorities) = &self.authorities else { return false };
         let issuers: Vec<_> =
             credential.chain.iter().filter_map(|c| tercel_pki::issuer(c).ok()).collect();
-        authorities.iter().any(|name| issuers.iter().any(|issuer| issuer == name))
+        authorities.iter().any(|name| issuers.iter().any(|issuer| issuer == name.0))
     }
 }
 

@@ -4,8 +4,8 @@
 //! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller.
 
 use tercel_wire::{
-    AlertDescription, AlertLevel, ContentType, HandshakeType, KeyUpdate, KeyUpdateRequest,
-    NewSessionTicket13, ProtocolVersion,
+    AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate, KeyUpdateRequest,
+    NewSessionTicket, ProtocolVersion,
 };
 
 use super::link::Link;
@@ -116,8 +116,8 @@ impl PostHandshake {
             (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener, link),
             (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
                 // A client that does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
-                let ticket = NewSessionTicket13::parse(body)?;
-                if ticket.lifetime > MAX_TICKET_LIFETIME {
+                let ticket = NewSessionTicket::parse(body)?;
+                if ticket.ticket_lifetime > MAX_TICKET_LIFETIME {
                     return Err(Peer::BadTicketLifetime.into());
                 }
                 Ok(())
@@ -141,7 +141,7 @@ impl PostHandshake {
         opener.install(secret.protection()?);
         self.updates = self.updates.saturating_add(1);
         // Past the limit a request for an update is ignored. RFC 9846 4.7.3
-        if update.request == KeyUpdateRequest::UPDATE_REQUESTED
+        if update.request_update == KeyUpdateRequest::UPDATE_REQUESTED
             && self.updates < limits::MAX_KEY_UPDATES
         {
             link.request_update();

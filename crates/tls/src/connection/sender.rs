@@ -3,7 +3,8 @@
 //! Must not know: sockets, and the receiver but for one atomic word. Next: [`super::receiver`].
 
 use tercel_wire::{
-    AlertDescription, AlertLevel, ContentType, KeyUpdateRequest, ProtocolVersion, Writer,
+    AlertDescription, AlertLevel, ContentType, HandshakeMessage, KeyUpdate, KeyUpdateRequest,
+    ProtocolVersion,
 };
 
 use super::link::Link;
@@ -213,9 +214,7 @@ impl Sender {
             return Err(Local::KeyExhausted.into());
         }
         let mut message = Vec::new();
-        let mut writer = Writer::new(&mut message);
-        tercel_wire::KeyUpdate { request }.encode(&mut writer);
-        writer.finish()?;
+        KeyUpdate { request_update: request }.encode(&mut message)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &message, out)?;
         *secret = secret.next();
         self.sealer.install(secret.protection()?);

@@ -11,7 +11,7 @@ pub(crate) mod retry;
 use std::sync::Arc;
 
 use pki_types::ServerName;
-use tercel_wire::{ClientHello, HandshakeType, ProtocolVersion, ServerHello};
+use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
 use super::established::Established;
 use super::flow::{Flow, refused, wrong_answer};

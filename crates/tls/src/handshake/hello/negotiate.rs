@@ -2,9 +2,8 @@
 //!
 //! Must not know: keys, messages to be sent, how a handshake waits. Next: [`super::retry`].
 
-use pki_types::IpAddr;
 use tercel_wire::{
-    CertificateRequest12, CipherSuite, ClientCertificateType, ClientHello, NamedGroup,
+    CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, NamedGroup,
     ProtocolVersion,
 };
 
@@ -146,8 +145,8 @@ pub(crate) fn alpn<'c>(
 
 /// The host a client asked for. IP addresses are not host names; who sends one is not heard. RFC 6066 3
 pub(crate) fn server_name<'a>(hello: &ClientHello<'a>) -> Option<&'a str> {
-    let name = hello.extensions.server_name?.host_name?;
-    if IpAddr::try_from(name).is_ok() { None } else { Some(name) }
+    let name = hello.extensions.server_name?.host_name()?;
+    if name.is_ip_address() { None } else { Some(name.as_str()) }
 }
 
 /// What a server's credential must fit. `None` if the client cannot verify anything.
@@ -185,7 +184,7 @@ pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> E
 }
 
 /// The (RSA, ECDSA and EdDSA) kinds a TLS 1.2 server accepts from clients. RFC 5246 7.4.4, RFC 8422 5.5
-pub(crate) fn key_kinds_of(request: &CertificateRequest12<'_>) -> (bool, bool) {
+pub(crate) fn key_kinds_of(request: &CertificateRequestTls12<'_>) -> (bool, bool) {
     let types = request.certificate_types;
     (
         types.contains(ClientCertificateType::RSA_SIGN),

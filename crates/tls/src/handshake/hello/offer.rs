@@ -5,8 +5,8 @@
 use pki_types::ServerName;
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
-    CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloOptions,
-    CompressionMethod, EcPointFormat, ExtensionType, Grease, HostName, KeyShareEntry, List,
+    CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
+    CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName, KeyShareEntry, List,
     NamedGroup, ProtocolName, ProtocolVersion, ServerNameOffer,
 };
 
@@ -51,7 +51,7 @@ impl Offer {
     /// Writes and sends the first ClientHello.
     pub(crate) fn send(&mut self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
         let shares = self.shares(config);
-        self.send_with(flow, config, &shares, None)
+        self.send_with(flow, config, &shares, None, false)
     }
 
     /// Writes and sends the second ClientHello, as a HelloRetryRequest asked for it. RFC 9846 4.2.2
@@ -71,7 +71,7 @@ impl Offer {
                 self.exchanges.iter().map(share).collect()
             }
         };
-        self.send_with(flow, config, &shares, cookie)
+        self.send_with(flow, config, &shares, cookie, true)
     }
 
     /// Whether a share for this group was sent.
@@ -131,6 +131,7 @@ impl Offer {
         config: &ClientConfig,
         shares: &[(NamedGroup, Vec<u8>)],
         cookie: Option<&[u8]>,
+        second: bool,
     ) -> Result<(), Error> {
         let common = &config.common;
         let tls13 = common.has_version(ProtocolVersion::TLS13);
@@ -163,7 +164,7 @@ impl Offer {
                 .filter(|version| common.has_version(*version))
                 .collect();
         let extensions = ClientExtensions {
-            server_name: host.map(ServerNameOffer::Host),
+            server_name: host.map(ServerNameOffer::HostName),
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
@@ -183,18 +184,23 @@ impl Offer {
             random: &self.random,
             session_id: &self.session_id,
             cipher_suites: List::of(&suites),
-            compression_methods: &[CompressionMethod::NULL.0],
+            compression_methods: List::of(&[CompressionMethod::NULL]),
             extensions_present: true,
             extensions,
         };
-        let options = ClientHelloOptions {
+        let [a, b, c, d, e, ..] = self.seed.to_be_bytes();
+        let mut grease = Grease::from_random([a, b, c, d, e]);
+        grease.key_share = !second;
+        let encoding = ClientHelloEncoding {
             order: config.shuffle_extensions.then_some(self.seed),
-            grease: config.grease.then(|| Grease::from_seed(self.seed)),
-            ..Default::default()
+            grease: config.grease.then_some(grease),
         };
         let message = &mut self.message;
         message.clear();
-        flow.send(|w| hello.encode_with(w, &options), |bytes| message.extend_from_slice(bytes))
+        flow.send_with(
+            |out| hello.encode_with(&encoding, out),
+            |bytes| message.extend_from_slice(bytes),
+        )
     }
 
     /// Whether the hello that was sent has this extension, reserved ones included.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    ClientHello, CompressionMethod, ExtensionType, HandshakeType, NamedGroup, ProtocolVersion,
-    ServerHello, ServerHelloExtensions, ServerKeyShare,
+    ClientHello, CompressionMethod, ExtensionType, HandshakeType, List, NamedGroup,
+    ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
 use super::{negotiate, parse_hello};
@@ -57,7 +57,7 @@ pub(crate) async fn settle(
 
 /// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2
 fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
-    if hello.compression_methods != [CompressionMethod::NULL.0] {
+    if hello.compression_methods != List::of(&[CompressionMethod::NULL]) {
         return Err(Peer::Compression.into());
     }
     let extensions = &hello.extensions;
@@ -94,7 +94,7 @@ fn send_retry(
 ) -> Result<(), Error> {
     let retry = ServerHello {
         legacy_version: ProtocolVersion::TLS12,
-        random: &ServerHello::HELLO_RETRY_REQUEST_RANDOM,
+        random: &ServerHello::RETRY_RANDOM,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
@@ -104,7 +104,7 @@ fn send_retry(
             ..Default::default()
         },
     };
-    flow.send(|w| retry.encode(w), |bytes| transcript.add(bytes))?;
+    flow.send(&retry, transcript)?;
     // Middlebox compatibility, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() {
         flow.order(Command::SendChangeCipherSpec);

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    CertificateRequest13, CompressionMethod, EncryptedExtensions, ExtensionType, Finished,
-    HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
+    CertificateRequest, CompressionMethod, EncryptedExtensions, ExtensionType, Finished,
+    HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
 };
 
 use super::auth::{self, Received, Wishes};
@@ -77,7 +77,7 @@ pub(crate) async fn handshake(
     }
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
-    flow.send(|w| finished.encode(w), |bytes| transcript.add(bytes))?;
+    flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
     Ok(Established {
         facts,
@@ -241,9 +241,9 @@ async fn receive_request(
         message.require(HandshakeType::CERTIFICATE)?;
         return Ok((None, message));
     }
-    let request = CertificateRequest13::parse(message.body())?;
+    let request = CertificateRequest::parse(message.body())?;
     // In a handshake the context is empty. RFC 9846 4.4.2
-    if !request.context.is_empty() {
+    if !request.certificate_request_context.is_empty() {
         return Err(Peer::WrongCertificateContext.into());
     }
     if request.extensions.signature_algorithms.is_none() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
 use tercel_wire::{
-    CertificateRequest13, CertificateRequestExtensions, ClientHello, CompressionMethod,
+    CertificateRequest, CertificateRequestExtensions, ClientHello, CompressionMethod,
     DistinguishedName, EncryptedExtensions, EncryptedExtensionsSet, Finished, HandshakeType,
     KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerHello,
     ServerHelloExtensions, ServerKeyShare,
@@ -154,7 +154,7 @@ fn send_server_hello(
             ..Default::default()
         },
     };
-    flow.send(|w| server_hello.encode(w), |bytes| transcript.add(bytes))
+    flow.send(&server_hello, transcript)
 }
 
 /// Both directions change to handshake keys; (client's, server's) are needed again for the Finished.
@@ -193,7 +193,7 @@ fn send_encrypted_extensions(
     };
     flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
     flow.order(Command::Padding(config.common.padding));
-    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+    flow.send(&message, transcript)
 }
 
 fn send_certificate_request(
@@ -206,15 +206,15 @@ fn send_certificate_request(
         _ => Vec::new(),
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
-    let message = CertificateRequest13 {
-        context: &[],
+    let message = CertificateRequest {
+        certificate_request_context: &[],
         extensions: CertificateRequestExtensions {
             signature_algorithms: Some(List::of(&config.common.signature_schemes)),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
             ..Default::default()
         },
     };
-    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+    flow.send(&message, transcript)
 }
 
 /// Our Finished; from here on we may send application data. RFC 9846 4.5.4
@@ -227,7 +227,7 @@ fn send_finished(
 ) -> Result<Application, Error> {
     let verify_data = server_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
-    flow.send(|w| finished.encode(w), |bytes| transcript.add(bytes))?;
+    flow.send(&finished, transcript)?;
     let main: MainSecret = secrets.into_main();
     let digest = transcript.digest();
     let client = main.client_application_traffic_secret(&digest);
