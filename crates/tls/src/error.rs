@@ -147,6 +147,8 @@ pub enum Peer {
     Renegotiation,
     /// The peer lacks the extended main secret and our configuration requires it. RFC 7627
     ExtendedMainSecretRequired,
+    /// TLS 1.2: no certificate where one is required, for which that version has no alert of its own.
+    CertificateRequiredTls12,
     /// A certificate context that does not match the request. RFC 9846 4.5.2
     WrongCertificateContext,
     /// A certificate status that was not asked for or has an unknown type.
@@ -263,6 +265,7 @@ impl Peer {
             | Self::NoCommonSignatureScheme
             | Self::RenegotiationMismatch
             | Self::UnsafeLegacyRenegotiation
+            | Self::CertificateRequiredTls12
             | Self::ExtendedMainSecretRequired => A::HANDSHAKE_FAILURE,
             Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,

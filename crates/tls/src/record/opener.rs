@@ -138,7 +138,7 @@ impl Opener {
     /// Bytes that [`Self::open_into`] may write for a record of `total` bytes.
     pub(crate) fn room_needed(&self, total: usize) -> usize {
         let overhead = match self.construction() {
-            Some(Construction::Tls13) => tercel_crypto::TAG_LEN,
+            Some(Construction::Tls13) => tercel_crypto::AeadAlgorithm::TAG_LEN,
             Some(_) => self.protection.as_ref().map_or(0, Protection::overhead),
             None => 0,
         };

@@ -3,7 +3,7 @@
 //! Must not know: content types' meaning, buffers, who negotiated the key.
 //! Next: [`super::sealer`] and [`super::opener`] are its two users.
 
-use tercel_crypto::{AeadAlgorithm, AeadKey, TAG_LEN};
+use tercel_crypto::{AeadAlgorithm, AeadKey};
 use tercel_wire::ContentType;
 
 use super::limits;
@@ -19,6 +19,9 @@ pub(crate) enum Construction {
     /// RFC 7905: nonce as in 1.3; additional data as in 1.2.
     Tls12ChaCha,
 }
+
+/// Bytes of every suite's authentication tag.
+const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 
 /// Bytes of the explicit nonce of RFC 5288.
 pub(crate) const EXPLICIT_NONCE: usize = 8;
