@@ -29,14 +29,7 @@ impl<T: Read + Write> Stream<T> {
     /// Joins a connection with its transport. `received` holds what the handshake has read too far.
     #[must_use]
     pub fn new(transport: T, connection: Connection, received: Received) -> Self {
-        Self {
-            transport,
-            connection,
-            received,
-            opened: Vec::new(),
-            taken: 0,
-            sealed: Vec::new(),
-        }
+        Self { transport, connection, received, opened: Vec::new(), taken: 0, sealed: Vec::new() }
     }
 
     /// The connection.

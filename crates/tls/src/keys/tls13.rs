@@ -17,8 +17,7 @@ fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
     let [.., high, low] = out.len().to_be_bytes();
     let [.., label_length] = label.len().wrapping_add(PREFIX.len()).to_be_bytes();
     let [.., context_length] = context.len().to_be_bytes();
-    let info: [&[u8]; 5] =
-        [&[high, low, label_length], PREFIX, label, &[context_length], context];
+    let info: [&[u8]; 5] = [&[high, low, label_length], PREFIX, label, &[context_length], context];
     prk.expand(&info, out);
 }
 
@@ -101,7 +100,10 @@ impl MainSecret {
 
     /// `finished` is the transcript hash of ClientHello to the server's Finished.
     pub(crate) fn exporter_secret(&self, finished: &Digest) -> ExporterSecret {
-        ExporterSecret { secret: derive_secret(&self.prk, b"exp master", finished), hash: self.suite.hash }
+        ExporterSecret {
+            secret: derive_secret(&self.prk, b"exp master", finished),
+            hash: self.suite.hash,
+        }
     }
 }
 
@@ -127,7 +129,8 @@ impl TrafficSecret {
     /// Key and IV. RFC 9846 7.3
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
-        let key = Secret::with(self.suite.aead.key_len(), |out| expand_label(&prk, b"key", &[], out));
+        let key =
+            Secret::with(self.suite.aead.key_len(), |out| expand_label(&prk, b"key", &[], out));
         let mut iv = [0_u8; 12];
         expand_label(&prk, b"iv", &[], &mut iv);
         Protection::tls13(self.suite.aead, key.as_bytes(), iv)
