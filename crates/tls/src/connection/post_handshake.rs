@@ -29,6 +29,7 @@ pub(crate) struct PostHandshake {
 }
 
 /// What a handled record means for the receiver.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     GoOn,
     Closed,

@@ -212,15 +212,11 @@ impl Receiver {
     }
 
     fn after(&mut self, after: Result<After, Error>) -> Result<(), Error> {
-        match after {
-            Ok(After::GoOn) => Ok(()),
-            Ok(After::Closed) => {
-                self.state = State::Closed;
-                self.link.peer_closed();
-                Ok(())
-            }
-            Err(error) => Err(self.fail(error)),
+        if after.map_err(|error| self.fail(error))? == After::Closed {
+            self.state = State::Closed;
+            self.link.peer_closed();
         }
+        Ok(())
     }
 
     fn fail(&mut self, error: Error) -> Error {

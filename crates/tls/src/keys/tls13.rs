@@ -6,7 +6,7 @@
 //! ```
 //! Must not know: messages, sockets, who is client. Next: `handshake/tls13/`, which walks these stages.
 
-use tercel_crypto::{Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret, hkdf_extract};
+use tercel_crypto::{Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret};
 
 use super::suite::Suite;
 use crate::error::{Error, Local};
@@ -22,6 +22,9 @@ fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
 }
 
 const PREFIX: &[u8] = b"tls13 ";
+
+/// What the prefix leaves of the 255 bytes a label may have. RFC 9846 7.1
+const MAX_LABEL: usize = 249;
 
 /// Derive-Secret, with the transcript hash already taken. RFC 9846 7.1
 fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
@@ -173,7 +176,7 @@ impl ExporterSecret {
     /// TLS-Exporter. An absent context and an empty one give the same value. RFC 9846 7.5
     pub(crate) fn export(&self, label: &[u8], context: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let longest = self.hash.output_len().saturating_mul(255);
-        if out.len() > longest || label.len() > 255 - PREFIX.len() {
+        if out.len() > longest || label.len() > MAX_LABEL {
             return Err(Local::Encode.into());
         }
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
@@ -186,7 +189,7 @@ impl ExporterSecret {
 
 /// What `CertificateVerify` signs. RFC 9846 4.5.3
 pub(crate) fn signed_content(context: &[u8; 33], transcript: &Digest) -> Vec<u8> {
-    let mut content = Vec::with_capacity(64 + 33 + 1 + transcript.len());
+    let mut content = Vec::with_capacity(64 + 33 + 1 + 64);
     content.resize(64, 0x20);
     content.extend_from_slice(context);
     content.push(0);
@@ -199,9 +202,3 @@ pub(crate) const SERVER_CONTEXT: &[u8; 33] = b"TLS 1.3, server CertificateVerify
 
 /// The context string of a client's `CertificateVerify`.
 pub(crate) const CLIENT_CONTEXT: &[u8; 33] = b"TLS 1.3, client CertificateVerify";
-
-/// HKDF-Extract as a plain function, for schedules outside a handshake.
-#[allow(dead_code)]
-pub(crate) fn extract(hash: HashAlgorithm, salt: &[u8], input: &[u8]) -> Secret {
-    hkdf_extract(hash, salt, input)
-}

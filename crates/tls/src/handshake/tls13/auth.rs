@@ -138,7 +138,7 @@ pub(crate) fn check_finished(
 fn shown(parsed: &Certificate<'_>, side: Side, wishes: Wishes) -> Result<Option<Shown>, Error> {
     let mut shown =
         Shown { side, chain: Vec::new(), ocsp_response: None, signed_certificate_timestamps: None };
-    for entry in parsed.certificate_list.iter() {
+    for entry in parsed.certificate_list {
         // Extensions answer what was asked. RFC 9846 4.5.1
         if !entry.extensions.types().all(|kind| wishes.allow(kind)) {
             return Err(Peer::UnexpectedExtension.into());
