@@ -11,6 +11,7 @@ pub(crate) mod flow;
 pub(crate) mod hello;
 pub(crate) mod identity;
 pub(crate) mod log;
+pub(crate) mod measure;
 pub(crate) mod question;
 pub(crate) mod record_limits;
 pub(crate) mod signature;
