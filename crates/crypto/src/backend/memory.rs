@@ -39,7 +39,19 @@ pub(crate) fn fill_random(out: &mut [u8]) -> Result<(), CryptoError> {
 }
 
 /// Overwrites numbers with zeros.
-pub(crate) fn wipe_words<T: Copy + From<u8>, const N: usize>(words: &mut [T; N]) {
-    // SAFETY: an exclusive borrow of plain numbers, for which zeros are valid.
-    unsafe { cleanse(words) };
+pub(crate) fn wipe_words<T: Word>(words: &mut [T]) {
+    // SAFETY: an exclusive borrow of words, for which zeros are valid.
+    unsafe { lc::OPENSSL_cleanse(words.as_mut_ptr().cast(), size_of_val(words)) };
 }
+
+/// Numbers of which hash states consist.
+///
+/// # Safety
+///
+/// All zeros must be a valid value.
+pub(crate) unsafe trait Word: Copy {}
+
+// SAFETY: zero is a number.
+unsafe impl Word for u32 {}
+// SAFETY: zero is a number.
+unsafe impl Word for u64 {}

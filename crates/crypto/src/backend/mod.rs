@@ -21,10 +21,11 @@
 //!    functions are the exception: they return 1 always, by their documentation, and are asserted
 //!    in debug builds only.
 //! 4. **Objects have one owner.** Heap objects live in a type ([`handle`]) that frees them once, on
-//!    drop. What AWS-LC counts references for is never shared between two owners here.
+//!    drop, or drops the one reference it holds.
 //! 5. **Contexts stay put or are plain data.** `EVP_AEAD_CTX` lives in a box from before its
 //!    initialisation to after its clean-up. `SHA256_CTX` and `SHA512_CTX` are plain data (numbers
-//!    and a block), may be copied and moved, and their fields are public in `openssl/sha.h`.
+//!    and a block), may be copied and moved, and their fields are public in `openssl/sha.h`. Both
+//!    kinds are `MaybeUninit`, because AWS-LC defines only the part of them it will read.
 //! 6. **Threads.** `Send` and `Sync` are implemented where AWS-LC promises that a key may be used
 //!    by several threads as long as none modifies it; after construction nothing here does.
 //!    RSA's lazily cached values are guarded by AWS-LC's own lock.
