@@ -174,7 +174,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// The contexts behind [`Hash`].
+/// The contexts behind [`struct@Hash`].
 #[derive(Clone)]
 enum Running {
     Sha256(Sha256),

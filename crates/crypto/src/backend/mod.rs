@@ -68,3 +68,32 @@ fn failed(error: CryptoError) -> CryptoError {
     unsafe { aws_lc_sys::ERR_clear_error() };
     error
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AeadAlgorithm, AeadKey, KeyKind, PublicKey, SigningKey};
+
+    #[test]
+    fn failures_leave_nothing_in_the_error_queue() {
+        let key = AeadKey::new(AeadAlgorithm::Aes128Gcm, &[1; 16]).unwrap();
+        assert!(key.open(&[0; 12], b"", &[2; 32], &mut [0; 16]).is_err());
+        assert!(SigningKey::from_der(b"no key").is_err());
+        assert!(PublicKey::from_spki(b"no key").is_err());
+        assert!(PublicKey::from_raw(KeyKind::EcdsaP256, &[4; 65]).is_err());
+        // SAFETY: looks at the calling thread's error queue only.
+        assert_eq!(unsafe { aws_lc_sys::ERR_peek_error() }, 0);
+    }
+
+    #[test]
+    fn codes_other_than_one_are_failures() {
+        assert_eq!(check(1, CryptoError::Rejected), Ok(()));
+        for code in [0, -1, 2] {
+            assert_eq!(check(code, CryptoError::Rejected), Err(CryptoError::Rejected));
+        }
+        assert_eq!(
+            non_null(core::ptr::null_mut::<u8>(), CryptoError::Internal),
+            Err(CryptoError::Internal)
+        );
+    }
+}
