@@ -3,7 +3,7 @@
 //! Both sides of a row run in the same process, in turns, in short rounds; a row's figures are
 //! the medians of the rounds, and its overhead the median of the differences within a round, so
 //! that a change of the processor's clock disturbs neither. The run fails when an overhead is
-//! more than 3 % and more than 10 ns. An argument selects the rows whose name contains it.
+//! more than 3 % and more than 10 ns three times over. An argument selects the rows whose name contains it.
 //!
 //! What the bare side of a row does is in `src/backend/bare.rs`. Where the wrapper must do more by
 //! design, the bare side does it too: the key setup rows allocate and wipe a cell on both sides.
@@ -250,27 +250,56 @@ impl Bench {
         if !name.contains(&self.filter) {
             return;
         }
-        let repeats = repeats_of(&mut bare);
-        let (mut bare_times, mut our_times, mut differences) = (vec![], vec![], vec![]);
-        for round in 0..ROUNDS {
-            // The first of a round may find a colder cache, so they take turns at it too.
-            let (our_time, bare_time) = if round % 2 == 0 {
-                let bare_time = time(repeats, &mut bare);
-                (time(repeats, &mut ours), bare_time)
-            } else {
-                (time(repeats, &mut ours), time(repeats, &mut bare))
-            };
-            our_times.push(our_time);
-            bare_times.push(bare_time);
-            differences.push(our_time - bare_time);
+        let mut result = measure(&mut ours, &mut bare);
+        // Another program can spoil a measurement but not three; a real cost stays.
+        for _ in 0..2 {
+            if result.is_too_slow() {
+                result = measure(&mut ours, &mut bare);
+            }
         }
-        let (bare, ours) = (median(&mut bare_times), median(&mut our_times));
-        let over = median(&mut differences);
-        let percent = 100.0 * over / bare;
-        let too_slow = over > 10.0 && percent > 3.0;
-        self.too_slow += usize::from(too_slow);
-        let mark = if too_slow { "  too slow" } else { "" };
+        self.too_slow += usize::from(result.is_too_slow());
+        let mark = if result.is_too_slow() { "  too slow" } else { "" };
+        let percent = result.percent();
+        let Measured { bare, ours, over } = result;
         println!("{name:44} {bare:10.1} {ours:10.1} {over:10.1} {percent:8.1}{mark}");
+    }
+}
+
+struct Measured {
+    bare: f64,
+    ours: f64,
+    over: f64,
+}
+
+impl Measured {
+    fn percent(&self) -> f64 {
+        100.0 * self.over / self.bare
+    }
+
+    fn is_too_slow(&self) -> bool {
+        self.over > 10.0 && self.percent() > 3.0
+    }
+}
+
+fn measure(ours: &mut impl FnMut(), bare: &mut impl FnMut()) -> Measured {
+    let repeats = repeats_of(bare);
+    let (mut bare_times, mut our_times, mut differences) = (vec![], vec![], vec![]);
+    for round in 0..ROUNDS {
+        // The first of a round may find a colder cache, so they take turns at it too.
+        let (our_time, bare_time) = if round % 2 == 0 {
+            let bare_time = time(repeats, bare);
+            (time(repeats, ours), bare_time)
+        } else {
+            (time(repeats, ours), time(repeats, bare))
+        };
+        our_times.push(our_time);
+        bare_times.push(bare_time);
+        differences.push(our_time - bare_time);
+    }
+    Measured {
+        bare: median(&mut bare_times),
+        ours: median(&mut our_times),
+        over: median(&mut differences),
     }
 }
 

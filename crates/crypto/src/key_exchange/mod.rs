@@ -2,16 +2,16 @@
 //!
 //! What it is for: one shape for both roles. Whoever speaks first makes a [`KeyExchange`], sends
 //! its share and later agrees; the other side responds in one call. What it must not know: named
-//! groups. Where to look next: `parts.rs` for what an algorithm consists of, `keys.rs` for the private
-//! keys, `backend/{x25519,ec,kem}.rs` for the calls.
+//! groups. Where to look next: `parts.rs` for what an algorithm consists of, `keys.rs` for the
+//! private keys, `backend/{x25519,ec,kem}.rs` for the calls.
 //!
 //! A hybrid's shares and secrets are those of its halves, one after the other, in an order that
-//! belongs to the hybrid: draft-ietf-tls-ecdhe-mlkem, section 4.
-
-use core::fmt;
+//! belongs to the hybrid; draft-ietf-tls-ecdhe-mlkem sets it out.
 
 mod keys;
 mod parts;
+
+use core::fmt;
 
 use keys::{ClassicKey, encapsulate, generate_kem};
 use parts::Parts;
