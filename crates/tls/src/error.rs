@@ -147,6 +147,8 @@ pub enum Peer {
     Renegotiation,
     /// The peer lacks the extended main secret and our configuration requires it. RFC 7627
     ExtendedMainSecretRequired,
+    /// TLS 1.2: no certificate where one is required, for which that version has no alert of its own.
+    CertificateRequiredTls12,
     /// A certificate context that does not match the request. RFC 9846 4.5.2
     WrongCertificateContext,
     /// A certificate status that was not asked for or has an unknown type.
@@ -263,6 +265,7 @@ impl Peer {
             | Self::NoCommonSignatureScheme
             | Self::RenegotiationMismatch
             | Self::UnsafeLegacyRenegotiation
+            | Self::CertificateRequiredTls12
             | Self::ExtendedMainSecretRequired => A::HANDSHAKE_FAILURE,
             Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
@@ -354,14 +357,18 @@ impl From<tercel_wire::EncodeError> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Peer(Peer::Decode(error)) => write!(f, "malformed message from the peer: {error}"),
+            Self::Peer(Peer::Decode(error)) => {
+                write!(f, "malformed message from the peer: {error}")
+            }
             Self::Peer(Peer::PlainHttp) => f.write_str("the peer speaks plain HTTP, not TLS"),
             Self::Peer(peer) => write!(f, "the peer broke the protocol: {peer:?}"),
             Self::AlertReceived(alert) => write!(f, "the peer sent the alert {alert:?}"),
             Self::Refused(reason) => write!(f, "certificate refused: {reason}"),
             Self::Truncated => f.write_str("the connection ended without close_notify"),
             Self::ClosedInHandshake => f.write_str("the peer closed during the handshake"),
-            Self::Local(Local::Crypto(error)) => write!(f, "cryptographic operation failed: {error}"),
+            Self::Local(Local::Crypto(error)) => {
+                write!(f, "cryptographic operation failed: {error}")
+            }
             Self::Local(local) => write!(f, "our side failed: {local:?}"),
             Self::Misuse(misuse) => write!(f, "misuse of the library: {misuse:?}"),
         }

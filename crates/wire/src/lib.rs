@@ -1,1 +1,59 @@
-//! Placeholder until the crate lands.
+//! TLS messages and extensions, TLS 1.2 and 1.3: bytes to borrowed views, and back.
+//!
+//! Parsing allocates nothing and returns types that cannot be wrong: what breaks the grammar or a rule that
+//! needs no context is refused with a [`DecodeError`], which knows its alert. What was offered, what is
+//! supported, what comes when: none of that is known here, and there is no cryptography.
+//!
+//! | to read | look at |
+//! |---|---|
+//! | bytes, lengths, lists | [`Reader`], [`Writer`], [`List`] |
+//! | registered numbers and their names | [`code_points`] |
+//! | records and alerts | [`RecordHeader`], [`Alert`] |
+//! | messages, one file each | [`handshake`]: [`HandshakeMessage`] is what they share |
+//! | extensions, one file each | [`extension`] |
+//!
+//! ```
+//! use tercel_wire::{Finished, HandshakeMessage, MessageHeader};
+//!
+//! let mut message = Vec::new();
+//! Finished { verify_data: &[7; 32] }.encode(&mut message)?;
+//!
+//! let (header, body) = message.split_first_chunk().ok_or("short")?;
+//! assert_eq!(MessageHeader::parse(header).handshake_type, Finished::TYPE);
+//! assert_eq!(Finished::parse(body)?.verify_data, [7; 32]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
+
+pub mod code_points;
+pub mod extension;
+pub mod handshake;
+
+mod alert;
+mod error;
+mod list;
+mod reader;
+mod record;
+mod unique;
+mod writer;
+
+pub use alert::Alert;
+pub use code_points::*;
+pub use error::{DecodeError, EncodeError};
+pub use extension::*;
+pub use handshake::*;
+pub use list::{Element, Iter, List};
+pub use reader::Reader;
+pub use record::RecordHeader;
+pub use writer::Writer;

@@ -3,7 +3,8 @@
 //! Must not know: sockets, and the receiver but for one atomic word. Next: [`super::receiver`].
 
 use tercel_wire::{
-    AlertDescription, AlertLevel, ContentType, KeyUpdateRequest, ProtocolVersion, Writer,
+    AlertDescription, AlertLevel, ContentType, HandshakeMessage, KeyUpdate, KeyUpdateRequest,
+    ProtocolVersion,
 };
 
 use super::link::Link;
@@ -115,7 +116,8 @@ impl Sender {
     /// # Errors
     /// If a cryptographic operation fails.
     pub fn control(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.state == State::Open && (self.link.signals().any() || self.sealer.key_nearly_spent())
+        if self.state == State::Open
+            && (self.link.signals().any() || self.sealer.key_nearly_spent())
         {
             self.write_pending(out)?;
         }
@@ -192,7 +194,7 @@ impl Sender {
             }
             return Ok(());
         }
-        let tls13 = self.version == ProtocolVersion::TLS13;
+        let tls13 = self.version == ProtocolVersion::TLS1_3;
         if signals.peer_closed() && !tls13 {
             // In TLS 1.2 a close is answered at once, in TLS 1.3 it ends one direction only. RFC 5246 7.2.1
             return self.alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
@@ -213,9 +215,7 @@ impl Sender {
             return Err(Local::KeyExhausted.into());
         }
         let mut message = Vec::new();
-        let mut writer = Writer::new(&mut message);
-        tercel_wire::KeyUpdate { request }.encode(&mut writer);
-        writer.finish()?;
+        KeyUpdate { request_update: request }.encode(&mut message)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &message, out)?;
         *secret = secret.next();
         self.sealer.install(secret.protection()?);

@@ -9,10 +9,11 @@ use core::future::poll_fn;
 use core::task::Poll;
 
 use tercel_pki::Refusal;
-use tercel_wire::{HandshakeType, ProtocolVersion, Writer};
+use tercel_wire::{EncodeError, HandshakeMessage, HandshakeType, ProtocolVersion};
 
 use super::coroutine::Mailbox;
 use super::question::{Answer, Question};
+use super::transcript::Transcript;
 use crate::error::{Error, Local, Misuse, Peer};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::protection::Protection;
@@ -109,17 +110,24 @@ impl Flow {
         self.wait(Wanted::Answer, |post| post.answer.take()).await
     }
 
-    /// Writes one handshake message to be sent, and hands its bytes to `see` (the transcript).
-    pub(crate) fn send(
+    /// Sends one handshake message and adds it to the transcript.
+    pub(crate) fn send<'m>(
         &mut self,
-        write: impl FnOnce(&mut Writer<'_>),
+        message: &impl HandshakeMessage<'m>,
+        transcript: &mut Transcript,
+    ) -> Result<(), Error> {
+        self.send_with(|out| message.encode(out), |bytes| transcript.add(bytes))
+    }
+
+    /// Sends the message that `write` appends, and hands its bytes to `see`.
+    pub(crate) fn send_with(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodeError>,
         see: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
         let mut post = self.post.open();
         let start = post.outgoing.len();
-        let mut writer = Writer::new(&mut post.outgoing);
-        write(&mut writer);
-        writer.finish()?;
+        write(&mut post.outgoing)?;
         see(post.outgoing.get(start..).unwrap_or_default());
         let length = post.outgoing.len().saturating_sub(start);
         // Messages of one flight share records.

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, ServerName, UnixTime};
 use tercel_pki::Refusal;
 use tercel_wire::{
-    CertificateRequest12, CertificateRequest13, ClientHello, ProtocolVersion, SignatureScheme,
+    CertificateRequest, CertificateRequestTls12, ClientHello, HandshakeMessage, ProtocolVersion,
+    SignatureScheme,
 };
 
 use crate::config::credential::{Credential, CredentialRequest};
-use crate::config::policy::{
-    ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer,
-};
+use crate::config::policy::{ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer};
 use crate::config::server::ServerConfig;
 use crate::handshake::hello::negotiate;
 
@@ -144,8 +143,8 @@ pub(crate) fn request_from_message(
     body: &[u8],
     version: ProtocolVersion,
 ) -> Option<CredentialRequest<'_>> {
-    if version == ProtocolVersion::TLS13 {
-        let request = CertificateRequest13::parse(body).ok()?;
+    if version == ProtocolVersion::TLS1_3 {
+        let request = CertificateRequest::parse(body).ok()?;
         return Some(CredentialRequest {
             side: Side::Client,
             version,
@@ -156,12 +155,12 @@ pub(crate) fn request_from_message(
             authorities: request.extensions.certificate_authorities,
         });
     }
-    let request = CertificateRequest12::parse(body).ok()?;
+    let request = CertificateRequestTls12::parse(body).ok()?;
     Some(CredentialRequest {
         side: Side::Client,
         version,
         server_name: None,
-        signature_schemes: request.signature_algorithms,
+        signature_schemes: request.supported_signature_algorithms,
         groups: None,
         key_kinds: negotiate::key_kinds_of(&request),
         authorities: Some(request.certificate_authorities),

@@ -4,7 +4,7 @@
 //! one message there is, the ClientHello, is simply kept. Next: `super::tls13::server`.
 
 use tercel_crypto::{Digest, Hash, HashAlgorithm};
-use tercel_wire::HandshakeType;
+use tercel_wire::message_hash_header;
 
 /// The running hash, and in TLS 1.2 the messages themselves as long as a client may sign them.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl Transcript {
         let mut transcript = Self::new(algorithm);
         let digest = Hash::digest(algorithm, &[first_hello]);
         let [.., length] = digest.len().to_be_bytes();
-        transcript.add(&[HandshakeType::MESSAGE_HASH.0, 0, 0, length]);
+        transcript.add(&message_hash_header(length));
         transcript.add(&digest);
         transcript
     }

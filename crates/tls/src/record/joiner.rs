@@ -41,7 +41,7 @@ impl Joiner {
         let Some(header) = rest.first_chunk::<MESSAGE_HEADER>() else { return Ok(None) };
         let header = MessageHeader::parse(header);
         let body = header.length as usize;
-        if body > limits::message_body(header.kind) {
+        if body > limits::message_body(header.handshake_type) {
             return Err(Peer::MessageTooLong.into());
         }
         let total = body.saturating_add(MESSAGE_HEADER);

@@ -88,7 +88,11 @@ impl Opener {
     }
 
     /// Opens `record` where it lies. `None`: the record carries nothing and is to be dropped.
-    pub(crate) fn open(&mut self, frame: Frame, record: &mut [u8]) -> Result<Option<Opened>, Error> {
+    pub(crate) fn open(
+        &mut self,
+        frame: Frame,
+        record: &mut [u8],
+    ) -> Result<Option<Opened>, Error> {
         let Some(construction) = self.construction() else {
             return self.open_plain(frame, record.len());
         };
@@ -138,7 +142,7 @@ impl Opener {
     /// Bytes that [`Self::open_into`] may write for a record of `total` bytes.
     pub(crate) fn room_needed(&self, total: usize) -> usize {
         let overhead = match self.construction() {
-            Some(Construction::Tls13) => tercel_crypto::TAG_LEN,
+            Some(Construction::Tls13) => tercel_crypto::AeadAlgorithm::TAG_LEN,
             Some(_) => self.protection.as_ref().map_or(0, Protection::overhead),
             None => 0,
         };

@@ -5,9 +5,9 @@
 use pki_types::ServerName;
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
-    CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloOptions,
-    CompressionMethod, EcPointFormat, ExtensionType, Grease, HostName, KeyShareEntry, List,
-    NamedGroup, ProtocolName, ProtocolVersion, ServerNameOffer,
+    CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
+    CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName,
+    KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerNameOffer,
 };
 
 use super::{group, negotiate};
@@ -28,15 +28,19 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    pub(crate) fn new(config: &ClientConfig, server_name: ServerName<'static>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        config: &ClientConfig,
+        server_name: ServerName<'static>,
+    ) -> Result<Self, Error> {
         // One call for all public values.
         let mut fresh = [0_u8; 32 + 32 + 8];
         tercel_crypto::fill_random(&mut fresh)?;
         let (random, rest) = fresh.split_first_chunk::<32>().ok_or(Local::Encode)?;
         let (session_id, seed) = rest.split_first_chunk::<32>().ok_or(Local::Encode)?;
         let seed = seed.first_chunk().copied().map_or(0, u64::from_be_bytes);
-        let tls13 = config.common.has_version(ProtocolVersion::TLS13);
-        let session_id = if tls13 && config.middlebox_compatibility { &session_id[..] } else { &[] };
+        let tls13 = config.common.has_version(ProtocolVersion::TLS1_3);
+        let session_id =
+            if tls13 && config.middlebox_compatibility { &session_id[..] } else { &[] };
         let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
@@ -51,7 +55,7 @@ impl Offer {
     /// Writes and sends the first ClientHello.
     pub(crate) fn send(&mut self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
         let shares = self.shares(config);
-        self.send_with(flow, config, &shares, None)
+        self.send_with(flow, config, &shares, None, false)
     }
 
     /// Writes and sends the second ClientHello, as a HelloRetryRequest asked for it. RFC 9846 4.2.2
@@ -71,7 +75,7 @@ impl Offer {
                 self.exchanges.iter().map(share).collect()
             }
         };
-        self.send_with(flow, config, &shares, cookie)
+        self.send_with(flow, config, &shares, cookie, true)
     }
 
     /// Whether a share for this group was sent.
@@ -131,10 +135,11 @@ impl Offer {
         config: &ClientConfig,
         shares: &[(NamedGroup, Vec<u8>)],
         cookie: Option<&[u8]>,
+        second: bool,
     ) -> Result<(), Error> {
         let common = &config.common;
-        let tls13 = common.has_version(ProtocolVersion::TLS13);
-        let tls12 = common.has_version(ProtocolVersion::TLS12);
+        let tls13 = common.has_version(ProtocolVersion::TLS1_3);
+        let tls12 = common.has_version(ProtocolVersion::TLS1_2);
         let mut suites: Vec<CipherSuite> = common.usable_suites().map(|suite| suite.code).collect();
         if config.fallback_scsv {
             suites.push(CipherSuite::TLS_FALLBACK_SCSV);
@@ -157,13 +162,12 @@ impl Offer {
             }
             _ => None,
         };
-        let versions: Vec<ProtocolVersion> =
-            [ProtocolVersion::TLS13, ProtocolVersion::TLS12]
-                .into_iter()
-                .filter(|version| common.has_version(*version))
-                .collect();
+        let versions: Vec<ProtocolVersion> = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2]
+            .into_iter()
+            .filter(|version| common.has_version(*version))
+            .collect();
         let extensions = ClientExtensions {
-            server_name: host.map(ServerNameOffer::Host),
+            server_name: host.map(ServerNameOffer::HostName),
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
@@ -179,22 +183,27 @@ impl Offer {
             ..Default::default()
         };
         let hello = ClientHello {
-            legacy_version: ProtocolVersion::TLS12,
+            legacy_version: ProtocolVersion::TLS1_2,
             random: &self.random,
             session_id: &self.session_id,
             cipher_suites: List::of(&suites),
-            compression_methods: &[CompressionMethod::NULL.0],
+            compression_methods: List::of(&[CompressionMethod::NULL]),
             extensions_present: true,
             extensions,
         };
-        let options = ClientHelloOptions {
+        let [a, b, c, d, e, ..] = self.seed.to_be_bytes();
+        let mut grease = Grease::from_random([a, b, c, d, e]);
+        grease.key_share = !second;
+        let encoding = ClientHelloEncoding {
             order: config.shuffle_extensions.then_some(self.seed),
-            grease: config.grease.then(|| Grease::from_seed(self.seed)),
-            ..Default::default()
+            grease: config.grease.then_some(grease),
         };
         let message = &mut self.message;
         message.clear();
-        flow.send(|w| hello.encode_with(w, &options), |bytes| message.extend_from_slice(bytes))
+        flow.send_with(
+            |out| hello.encode_with(&encoding, out),
+            |bytes| message.extend_from_slice(bytes),
+        )
     }
 
     /// Whether the hello that was sent has this extension, reserved ones included.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    ClientHello, CompressionMethod, ExtensionType, HandshakeType, NamedGroup, ProtocolVersion,
-    ServerHello, ServerHelloExtensions, ServerKeyShare,
+    ClientHello, CompressionMethod, ExtensionType, HandshakeType, List, NamedGroup,
+    ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
 use super::{negotiate, parse_hello};
@@ -57,7 +57,7 @@ pub(crate) async fn settle(
 
 /// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2
 fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
-    if hello.compression_methods != [CompressionMethod::NULL.0] {
+    if hello.compression_methods != List::of(&[CompressionMethod::NULL]) {
         return Err(Peer::Compression.into());
     }
     let extensions = &hello.extensions;
@@ -93,18 +93,18 @@ fn send_retry(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let retry = ServerHello {
-        legacy_version: ProtocolVersion::TLS12,
-        random: &ServerHello::HELLO_RETRY_REQUEST_RANDOM,
+        legacy_version: ProtocolVersion::TLS1_2,
+        random: &ServerHello::RETRY_RANDOM,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
-            supported_versions: Some(ProtocolVersion::TLS13),
-            key_share: Some(ServerKeyShare::Retry(group)),
+            supported_versions: Some(ProtocolVersion::TLS1_3),
+            key_share: Some(ServerKeyShare::SelectedGroup(group)),
             ..Default::default()
         },
     };
-    flow.send(|w| retry.encode(w), |bytes| transcript.add(bytes))?;
+    flow.send(&retry, transcript)?;
     // Middlebox compatibility, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() {
         flow.order(Command::SendChangeCipherSpec);
@@ -114,7 +114,11 @@ fn send_retry(
 
 /// A second ClientHello may change its key share, early data, cookie, pre-shared keys and padding,
 /// and nothing else. RFC 9846 4.2.2
-fn compare(first: &ClientHello<'_>, second: &ClientHello<'_>, group: NamedGroup) -> Result<(), Error> {
+fn compare(
+    first: &ClientHello<'_>,
+    second: &ClientHello<'_>,
+    group: NamedGroup,
+) -> Result<(), Error> {
     let changed = || Error::Peer(Peer::SecondHelloChanged);
     check(second)?;
     if first.legacy_version != second.legacy_version
@@ -145,7 +149,9 @@ fn compare(first: &ClientHello<'_>, second: &ClientHello<'_>, group: NamedGroup)
     let kept = |entry: (ExtensionType, &[u8])| {
         second.extensions.received.iter().any(|other| other == entry)
     };
-    if !before.all(kept) || after.by_ref().count() != first.extensions.received.iter().filter(fixed).count() {
+    if !before.all(kept)
+        || after.by_ref().count() != first.extensions.received.iter().filter(fixed).count()
+    {
         return Err(changed());
     }
     Ok(())

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use pki_types::CertificateDer;
 use tercel_wire::{
-    Certificate13, CertificateEntry, CertificateEntryExtensions, CertificateStatus,
-    CertificateVerify, ClientHello, ExtensionType, Finished, HandshakeType, List, ProtocolVersion,
-    SerializedSct, SignatureScheme, Writer,
+    Certificate, CertificateEntryExtensions, CertificateStatus, CertificateVerify, ClientHello,
+    ExtensionType, Finished, HandshakeMessage, HandshakeType, List, ProtocolVersion, SerializedSct,
+    SignatureScheme, Writer,
 };
 
 use crate::config::credential::Credential;
@@ -56,8 +56,9 @@ pub(crate) fn send_certificate(
     wishes: Wishes,
 ) -> Result<(), Error> {
     let Some(credential) = credential else {
-        let message = Certificate13 { context, entries: List::of(&[]) };
-        return flow.send(|w| message.encode(w), |bytes| transcript.add(bytes));
+        let chain = List::of(&[]);
+        let message = Certificate { certificate_request_context: context, certificate_list: chain };
+        return flow.send(&message, transcript);
     };
     let timestamps = credential.timestamps().filter(|_| wishes.timestamps);
     let timestamps = match timestamps.and_then(|list| list.get(2..)) {
@@ -65,18 +66,15 @@ pub(crate) fn send_certificate(
         None => None,
     };
     let staple = credential.staple().filter(|_| wishes.ocsp);
-    let mut of_leaf = CertificateEntryExtensions {
+    let of_leaf = CertificateEntryExtensions {
         status_request: staple.map(|ocsp_response| CertificateStatus { ocsp_response }),
         signed_certificate_timestamp: timestamps,
         ..Default::default()
     };
-    let mut entries = Vec::with_capacity(credential.chain().len());
-    for certificate in credential.chain() {
-        let extensions = core::mem::take(&mut of_leaf);
-        entries.push(CertificateEntry { certificate: certificate.as_ref(), extensions });
-    }
-    let message = Certificate13 { context, entries: List::of(&entries) };
-    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+    flow.send_with(
+        |out| Certificate::encode_chain(context, credential.chain(), &of_leaf, out),
+        |bytes| transcript.add(bytes),
+    )
 }
 
 /// Proves that we have the key of the certificate sent. RFC 9846 4.5.3
@@ -89,8 +87,8 @@ pub(crate) async fn send_verify(
 ) -> Result<(), Error> {
     let content = signed_content(context_of(side), &transcript.digest());
     let signature = signature::sign(flow, credential, scheme, content).await?;
-    let message = CertificateVerify { scheme, signature: &signature };
-    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+    let message = CertificateVerify { algorithm: scheme, signature: &signature };
+    flow.send(&message, transcript)
 }
 
 /// Reads what follows a peer's Certificate and checks its signature; trust is another matter.
@@ -103,10 +101,10 @@ pub(crate) async fn receive(
     wishes: Wishes,
     offered: &[SignatureScheme],
 ) -> Result<Option<Received>, Error> {
-    let parsed = Certificate13::parse(certificate.body())?;
+    let parsed = Certificate::parse(certificate.body())?;
     transcript.add(certificate.bytes());
     // In a handshake the context is empty. RFC 9846 4.5.1
-    if !parsed.context.is_empty() {
+    if !parsed.certificate_request_context.is_empty() {
         return Err(Peer::WrongCertificateContext.into());
     }
     let Some(shown) = shown(&parsed, side, wishes)? else {
@@ -117,10 +115,10 @@ pub(crate) async fn receive(
     let verify = CertificateVerify::parse(message.body())?;
     let content = signed_content(context_of(side), &transcript.digest());
     let leaf = shown.chain.first().ok_or(Peer::EmptyCertificate)?;
-    let version = ProtocolVersion::TLS13;
-    signature::verify(leaf, verify.scheme, version, offered, &content, verify.signature)?;
+    let version = ProtocolVersion::TLS1_3;
+    signature::verify(leaf, verify.algorithm, version, offered, &content, verify.signature)?;
     transcript.add(message.bytes());
-    Ok(Some(Received { shown, scheme: verify.scheme }))
+    Ok(Some(Received { shown, scheme: verify.algorithm }))
 }
 
 /// Compares a peer's Finished and adds it to the transcript. RFC 9846 4.5.4
@@ -137,18 +135,10 @@ pub(crate) fn check_finished(
     Ok(())
 }
 
-fn shown(
-    parsed: &Certificate13<'_>,
-    side: Side,
-    wishes: Wishes,
-) -> Result<Option<Shown>, Error> {
-    let mut shown = Shown {
-        side,
-        chain: Vec::new(),
-        ocsp_response: None,
-        signed_certificate_timestamps: None,
-    };
-    for entry in parsed.entries.iter() {
+fn shown(parsed: &Certificate<'_>, side: Side, wishes: Wishes) -> Result<Option<Shown>, Error> {
+    let mut shown =
+        Shown { side, chain: Vec::new(), ocsp_response: None, signed_certificate_timestamps: None };
+    for entry in parsed.certificate_list {
         // Extensions answer what was asked. RFC 9846 4.5.1
         if !entry.extensions.types().all(|kind| wishes.allow(kind)) {
             return Err(Peer::UnexpectedExtension.into());
@@ -159,7 +149,7 @@ fn shown(
             shown.signed_certificate_timestamps =
                 entry.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
         }
-        shown.chain.push(CertificateDer::from(entry.certificate.to_vec()));
+        shown.chain.push(CertificateDer::from(entry.cert_data.to_vec()));
     }
     Ok(if shown.chain.is_empty() { None } else { Some(shown) })
 }

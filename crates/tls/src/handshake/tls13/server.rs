@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
 use tercel_wire::{
-    CertificateRequest13, CertificateRequestExtensions, ClientHello, CompressionMethod,
-    DistinguishedName, EncryptedExtensions, EncryptedExtensionsSet, Finished, HandshakeType,
-    KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerHello,
-    ServerHelloExtensions, ServerKeyShare,
+    CertificateRequest, CertificateRequestExtensions, ClientHello, CompressionMethod,
+    DistinguishedName, EncryptedExtensions, Finished, HandshakeType, KeyShareEntry, List,
+    NamedGroup, ProtocolName, ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
 use super::auth::{self, Received, Wishes};
@@ -36,11 +35,11 @@ pub(crate) async fn handshake(
     config: &Arc<ServerConfig>,
     first: SharedHello,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS13));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
     let settled = retry::settle(flow, config, first).await?;
     let Settled { hello: message, suite, group, mut transcript, retried } = settled;
     let hello = parse_hello(&message)?;
-    let mut facts = Facts::new(ProtocolVersion::TLS13, suite.code);
+    let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.group = Some(group);
     facts.retried = retried;
     facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
@@ -99,14 +98,11 @@ async fn select_credential(
     message: &SharedHello,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, tercel_wire::SignatureScheme), Error> {
-    let version = ProtocolVersion::TLS13;
-    let request = negotiate::credential_request(hello, version, config)
-        .ok_or(Peer::MissingExtension)?;
-    let source = || RequestSource::Hello {
-        hello: Arc::clone(message),
-        version,
-        config: Arc::clone(config),
-    };
+    let version = ProtocolVersion::TLS1_3;
+    let request =
+        negotiate::credential_request(hello, version, config).ok_or(Peer::MissingExtension)?;
+    let source =
+        || RequestSource::Hello { hello: Arc::clone(message), version, config: Arc::clone(config) };
     let credential = identity::select(flow, &config.credentials, &request, source).await?;
     let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
     let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
@@ -143,18 +139,18 @@ fn send_server_hello(
     let mut random = [0_u8; 32];
     tercel_crypto::fill_random(&mut random)?;
     let server_hello = ServerHello {
-        legacy_version: ProtocolVersion::TLS12,
+        legacy_version: ProtocolVersion::TLS1_2,
         random: &random,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
-            supported_versions: Some(ProtocolVersion::TLS13),
+            supported_versions: Some(ProtocolVersion::TLS1_3),
             key_share: Some(ServerKeyShare::Entry(KeyShareEntry { group, key_exchange: share })),
             ..Default::default()
         },
     };
-    flow.send(|w| server_hello.encode(w), |bytes| transcript.add(bytes))
+    flow.send(&server_hello, transcript)
 }
 
 /// Both directions change to handshake keys; (client's, server's) are needed again for the Finished.
@@ -184,16 +180,14 @@ fn send_encrypted_extensions(
     let offered = &hello.extensions;
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
     let message = EncryptedExtensions {
-        extensions: EncryptedExtensionsSet {
-            server_name: negotiate::server_name(hello).map(|_| ()),
-            alpn: alpn.map(ProtocolName),
-            record_size_limit: limit,
-            ..Default::default()
-        },
+        server_name: negotiate::server_name(hello).map(|_| ()),
+        alpn: alpn.map(ProtocolName),
+        record_size_limit: limit,
+        ..Default::default()
     };
     flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
     flow.order(Command::Padding(config.common.padding));
-    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+    flow.send(&message, transcript)
 }
 
 fn send_certificate_request(
@@ -206,15 +200,15 @@ fn send_certificate_request(
         _ => Vec::new(),
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
-    let message = CertificateRequest13 {
-        context: &[],
+    let message = CertificateRequest {
+        certificate_request_context: &[],
         extensions: CertificateRequestExtensions {
             signature_algorithms: Some(List::of(&config.common.signature_schemes)),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
             ..Default::default()
         },
     };
-    flow.send(|w| message.encode(w), |bytes| transcript.add(bytes))
+    flow.send(&message, transcript)
 }
 
 /// Our Finished; from here on we may send application data. RFC 9846 4.5.4
@@ -227,7 +221,7 @@ fn send_finished(
 ) -> Result<Application, Error> {
     let verify_data = server_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
-    flow.send(|w| finished.encode(w), |bytes| transcript.add(bytes))?;
+    flow.send(&finished, transcript)?;
     let main: MainSecret = secrets.into_main();
     let digest = transcript.digest();
     let client = main.client_application_traffic_secret(&digest);

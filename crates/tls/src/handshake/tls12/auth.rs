@@ -1,0 +1,153 @@
+//! What both sides of TLS 1.2 share: keys, Finished, certificates. RFC 5246 7.4
+//!
+//! Must not know: whose turn it is. Next: [`super::server`], [`super::client`].
+
+use std::sync::Arc;
+
+use pki_types::CertificateDer;
+use tercel_crypto::SharedSecret;
+use tercel_wire::{
+    CertificateTls12, CertificateVerify, Finished, HandshakeMessage, HandshakeType,
+    ProtocolVersion, SignatureScheme,
+};
+
+use crate::config::credential::Credential;
+use crate::config::policy::Side;
+use crate::error::{Error, Peer};
+use crate::handshake::flow::{Command, Flow, Keys, Message};
+use crate::handshake::identity::Shown;
+use crate::handshake::log::SecretLog;
+use crate::handshake::signature;
+use crate::handshake::transcript::Transcript;
+use crate::keys::suite::{Authentication, Suite};
+use crate::keys::tls12::MainSecret12;
+use crate::record::protection::Protection;
+
+/// The two randoms of a handshake.
+pub(crate) struct Randoms {
+    pub(crate) client: [u8; 32],
+    pub(crate) server: [u8; 32],
+}
+
+/// The main secret, extended if both sides can. RFC 7627 4
+pub(crate) fn main_secret(
+    suite: &'static Suite,
+    shared: &SharedSecret,
+    randoms: &Randoms,
+    extended: bool,
+    transcript: &Transcript,
+    log: &SecretLog,
+) -> MainSecret12 {
+    let main = if extended {
+        MainSecret12::extended(suite, shared, &transcript.digest())
+    } else {
+        MainSecret12::plain(suite, shared, &randoms.client, &randoms.server)
+    };
+    log.log("CLIENT_RANDOM", main.as_bytes());
+    main
+}
+
+/// The keys of (client, server).
+pub(crate) fn protections(
+    main: &MainSecret12,
+    randoms: &Randoms,
+) -> Result<(Box<Protection>, Box<Protection>), Error> {
+    let (client, server) = main.protections(&randoms.client, &randoms.server)?;
+    Ok((Box::new(client), Box::new(server)))
+}
+
+/// ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
+pub(crate) fn send_finished(
+    flow: &mut Flow,
+    keys: Box<Protection>,
+    verify_data: &[u8],
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    flow.order(Command::SendChangeCipherSpec);
+    flow.order(Command::InstallWrite(Keys::Tls12(keys)));
+    flow.send(&Finished { verify_data }, transcript)
+}
+
+/// The peer's ChangeCipherSpec, then its Finished under the new keys.
+pub(crate) async fn receive_finished(
+    flow: &mut Flow,
+    keys: Box<Protection>,
+    verify_data: &[u8],
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    flow.read_change_cipher_spec().await;
+    flow.order(Command::InstallRead(Keys::Tls12(keys)));
+    let message = flow.read_expected(HandshakeType::FINISHED).await?;
+    let finished = Finished::parse(message.body())?;
+    if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {
+        return Err(Peer::BadFinished.into());
+    }
+    transcript.add(message.bytes());
+    Ok(())
+}
+
+/// Sends our chain, or a client's empty one. RFC 5246 7.4.2, 7.4.6
+pub(crate) fn send_certificate(
+    flow: &mut Flow,
+    transcript: &mut Transcript,
+    credential: Option<&Arc<Credential>>,
+) -> Result<(), Error> {
+    let chain = credential.map(|credential| credential.chain()).unwrap_or_default();
+    flow.send_with(|out| CertificateTls12::encode_chain(chain, out), |bytes| transcript.add(bytes))
+}
+
+/// The chain in a peer's Certificate; `None` if it is empty.
+pub(crate) fn shown(message: &Message, side: Side) -> Result<Option<Shown>, Error> {
+    let parsed = CertificateTls12::parse(message.body())?;
+    let chain: Vec<_> =
+        parsed.certificates().map(|der| CertificateDer::from(der.to_vec())).collect();
+    if chain.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Shown { side, chain, ocsp_response: None, signed_certificate_timestamps: None }))
+}
+
+/// A client's proof that it has its key: over all messages so far. RFC 5246 7.4.8
+pub(crate) async fn send_verify(
+    flow: &mut Flow,
+    transcript: &mut Transcript,
+    credential: &Arc<Credential>,
+    scheme: SignatureScheme,
+) -> Result<(), Error> {
+    let content = transcript.take_messages();
+    let signature = signature::sign(flow, credential, scheme, content).await?;
+    flow.send(&CertificateVerify { algorithm: scheme, signature: &signature }, transcript)
+}
+
+/// Checks a client's proof. RFC 5246 7.4.8
+pub(crate) async fn receive_verify(
+    flow: &mut Flow,
+    transcript: &mut Transcript,
+    leaf: &CertificateDer<'_>,
+    offered: &[SignatureScheme],
+) -> Result<SignatureScheme, Error> {
+    let message = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
+    let verify = CertificateVerify::parse(message.body())?;
+    let content = transcript.take_messages();
+    let version = ProtocolVersion::TLS1_2;
+    signature::verify(leaf, verify.algorithm, version, offered, &content, verify.signature)?;
+    transcript.add(message.bytes());
+    Ok(verify.algorithm)
+}
+
+/// What a server's ServerKeyExchange signs. RFC 8422 5.4
+pub(crate) fn signed_params(randoms: &Randoms, params: &[u8]) -> Vec<u8> {
+    let mut content = Vec::with_capacity(64_usize.saturating_add(params.len()));
+    content.extend_from_slice(&randoms.client);
+    content.extend_from_slice(&randoms.server);
+    content.extend_from_slice(params);
+    content
+}
+
+/// The kind of authentication that a leaf's key serves.
+pub(crate) fn authentication_of(kind: tercel_crypto::KeyKind) -> Authentication {
+    match kind {
+        tercel_crypto::KeyKind::Rsa | tercel_crypto::KeyKind::RsaPss => Authentication::Rsa,
+        _ => Authentication::Ecdsa,
+    }
+}

@@ -1,0 +1,272 @@
+//! The client of RFC 5246, in the order of its figure. RFC 5246 7.3
+//!
+//! Must not know: records. Next: [`super::auth`].
+
+use std::sync::Arc;
+
+use pki_types::CertificateDer;
+use tercel_crypto::{KeyExchange, SharedSecret};
+use tercel_wire::{
+    CertificateRequestTls12, CertificateStatus, ClientKeyExchange, CompressionMethod,
+    ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion, ServerHello,
+    ServerHelloDone, ServerKeyExchange, SignatureScheme,
+};
+
+use super::auth::{self, Randoms};
+use crate::config::client::ClientConfig;
+use crate::config::credential::Credential;
+use crate::config::policy::Side;
+use crate::connection::export::Exporter;
+use crate::connection::facts::Facts;
+use crate::error::{Error, Peer};
+use crate::handshake::established::Established;
+use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::offer::Offer;
+use crate::handshake::hello::{group, negotiate};
+use crate::handshake::identity::{self, Shown};
+use crate::handshake::log::SecretLog;
+use crate::handshake::question::{RequestSource, request_from_message};
+use crate::handshake::tls13::auth::timestamp_list;
+use crate::handshake::tls13::server::bad_share;
+use crate::handshake::transcript::Transcript;
+use crate::handshake::{record_limits, signature};
+use crate::keys::suite::{self, Suite};
+use crate::keys::tls12::Exporter12;
+
+/// The whole handshake, from a ServerHello that chose TLS 1.2.
+pub(crate) async fn handshake(
+    flow: &mut Flow,
+    config: &Arc<ClientConfig>,
+    offer: Offer,
+    first: Message,
+) -> Result<Established, Error> {
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
+    let hello = ServerHello::parse(first.body())?;
+    let suite = check(&hello, config, &offer)?;
+    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+    let extended = accept_extensions(&hello, config, &mut facts)?;
+    let randoms = Randoms { client: offer.random, server: *hello.random };
+    let mut transcript = Transcript::keeping_messages(suite.hash);
+    transcript.add(&offer.message);
+    transcript.add(first.bytes());
+
+    let mut shown = receive_certificate(flow, suite, &mut transcript).await?;
+    shown.signed_certificate_timestamps =
+        hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
+    let status_promised = hello.extensions.status_request.is_some();
+    let message = receive_status(flow, status_promised, &mut shown, &mut transcript).await?;
+    let leaf = shown.chain.first().ok_or(Peer::EmptyCertificate)?;
+    let (group, shared, share, scheme) = receive_key_exchange(config, &message, leaf, &randoms)?;
+    transcript.add(message.bytes());
+    facts.group = Some(group);
+    facts.peer_signature_scheme = Some(scheme);
+    let request = receive_request_and_done(flow, &mut transcript).await?;
+    let now = config.common.clock.now();
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
+
+    let chosen = match &request {
+        None => None,
+        Some(request) => {
+            let chosen = select_credential(flow, config, request).await?;
+            let credential = chosen.as_ref().map(|(credential, _)| credential);
+            auth::send_certificate(flow, &mut transcript, credential)?;
+            chosen
+        }
+    };
+    flow.send(&ClientKeyExchange { ecdh_public: &share }, &mut transcript)?;
+    let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    if let Some((credential, scheme)) = chosen {
+        facts.own_signature_scheme = Some(scheme);
+        auth::send_verify(flow, &mut transcript, &credential, scheme).await?;
+    }
+    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let verify_data = main.client_verify_data(&transcript.digest());
+    auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
+    let expected = main.server_verify_data(&transcript.digest());
+    flow.order(limits(config, &hello));
+    auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
+    shown.into_facts(&mut facts);
+    Ok(Established {
+        facts,
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        tolerate_truncation: config.common.tolerate_truncation,
+    })
+}
+
+/// The server's choices, against what was offered. RFC 5246 7.4.1.3, RFC 9846 4.2.3
+fn check(
+    hello: &ServerHello<'_>,
+    config: &ClientConfig,
+    offer: &Offer,
+) -> Result<&'static Suite, Error> {
+    if hello.compression_method != CompressionMethod::NULL {
+        return Err(Peer::Compression.into());
+    }
+    // We offered TLS 1.3, and the server says that it could have had it. RFC 9846 4.2.3
+    let tail = hello.random.last_chunk::<8>();
+    let marked = tail == Some(&ServerHello::DOWNGRADE_TO_TLS12)
+        || tail == Some(&ServerHello::DOWNGRADE_BELOW_TLS12);
+    if marked && config.common.has_version(ProtocolVersion::TLS1_3) {
+        return Err(Peer::Downgrade.into());
+    }
+    // We resume nothing: the id for middleboxes may not come back as a session. RFC 9846 E.4
+    if !offer.session_id.is_empty() && hello.session_id_echo == offer.session_id.as_slice() {
+        return Err(Peer::SessionIdNotEchoed.into());
+    }
+    let allowed = |kind: ExtensionType| offer.offered(kind) && IN_SERVER_HELLO.contains(&kind);
+    if !hello.extensions.types().all(allowed) {
+        return Err(Peer::UnexpectedExtension.into());
+    }
+    suite::find(hello.cipher_suite)
+        .filter(|suite| !suite.is_tls13() && config.common.suites.contains(suite))
+        .ok_or_else(|| Peer::WrongCipherSuiteChosen.into())
+}
+
+/// Extensions that may stand in a ServerHello of TLS 1.2.
+const IN_SERVER_HELLO: [ExtensionType; 9] = [
+    ExtensionType::SERVER_NAME,
+    ExtensionType::MAX_FRAGMENT_LENGTH,
+    ExtensionType::STATUS_REQUEST,
+    ExtensionType::EC_POINT_FORMATS,
+    ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
+    ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
+    ExtensionType::EXTENDED_MASTER_SECRET,
+    ExtensionType::RECORD_SIZE_LIMIT,
+    ExtensionType::RENEGOTIATION_INFO,
+];
+
+/// Takes over what the extensions agree; whether the main secret is the extended one.
+fn accept_extensions(
+    hello: &ServerHello<'_>,
+    config: &ClientConfig,
+    facts: &mut Facts,
+) -> Result<bool, Error> {
+    let extensions = &hello.extensions;
+    match extensions.renegotiation_info {
+        Some([]) => facts.secure_renegotiation = true,
+        // In an initial handshake it is empty. RFC 5746 3.4
+        Some(_) => return Err(Peer::RenegotiationMismatch.into()),
+        None if config.require_secure_renegotiation => {
+            return Err(Peer::UnsafeLegacyRenegotiation.into());
+        }
+        None => {}
+    }
+    let extended = extensions.extended_master_secret.is_some();
+    if config.common.require_extended_main_secret && !extended {
+        return Err(Peer::ExtendedMainSecretRequired.into());
+    }
+    facts.extended_main_secret = extended;
+    if let Some(protocol) = extensions.alpn {
+        if !config.common.alpn.iter().any(|ours| ours.as_slice() == protocol.0) {
+            return Err(Peer::WrongApplicationProtocol.into());
+        }
+        facts.alpn = Some(protocol.0.to_vec());
+    }
+    record_limits::check(extensions.record_size_limit)?;
+    Ok(extended)
+}
+
+fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
+    let theirs = hello.extensions.record_size_limit;
+    let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
+    record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))
+}
+
+/// The server's chain, whose key must fit the suite. RFC 5246 7.4.2
+async fn receive_certificate(
+    flow: &mut Flow,
+    suite: &'static Suite,
+    transcript: &mut Transcript,
+) -> Result<Shown, Error> {
+    let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
+    let shown = auth::shown(&message, Side::Server)?.ok_or(Peer::EmptyCertificate)?;
+    let key =
+        tercel_pki::end_entity_public_key(&shown.chain).map_err(|_| Peer::BadCertificateKey)?;
+    if suite.authentication != Some(auth::authentication_of(key.kind())) {
+        return Err(Peer::WrongCertificateType.into());
+    }
+    transcript.add(message.bytes());
+    Ok(shown)
+}
+
+/// The stapled status, if the server sends the one it promised, and the message after it. RFC 6066 8
+async fn receive_status(
+    flow: &mut Flow,
+    promised: bool,
+    shown: &mut Shown,
+    transcript: &mut Transcript,
+) -> Result<Message, Error> {
+    let message = flow.read().await;
+    if message.kind() == HandshakeType::CERTIFICATE_STATUS && promised {
+        let status = CertificateStatus::parse(message.body())?;
+        shown.ocsp_response = Some(status.ocsp_response.to_vec());
+        transcript.add(message.bytes());
+        return flow.read_expected(HandshakeType::SERVER_KEY_EXCHANGE).await;
+    }
+    message.require(HandshakeType::SERVER_KEY_EXCHANGE)?;
+    Ok(message)
+}
+
+/// Checks the server's half and makes ours: (group, secret, our share, the server's scheme). RFC 8422 5.4
+fn receive_key_exchange(
+    config: &ClientConfig,
+    message: &Message,
+    leaf: &CertificateDer<'_>,
+    randoms: &Randoms,
+) -> Result<(NamedGroup, SharedSecret, Vec<u8>, SignatureScheme), Error> {
+    let parsed = ServerKeyExchange::parse(message.body())?;
+    let group = parsed.params.named_curve;
+    if !config.common.groups.contains(&group) || negotiate::is_hybrid(group) {
+        return Err(Peer::WrongGroup.into());
+    }
+    let params = message.body().get(parsed.signed_range()).unwrap_or_default();
+    let content = auth::signed_params(randoms, params);
+    let offered = &config.common.signature_schemes;
+    let version = ProtocolVersion::TLS1_2;
+    signature::verify(leaf, parsed.algorithm, version, offered, &content, parsed.signature)?;
+    let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
+    let exchange = KeyExchange::generate(algorithm)?;
+    let share = exchange.public_share().to_vec();
+    let shared = exchange.agree(parsed.params.public).map_err(bad_share)?;
+    Ok((group, shared, share, parsed.algorithm))
+}
+
+/// The CertificateRequest, if there is one, and ServerHelloDone.
+async fn receive_request_and_done(
+    flow: &mut Flow,
+    transcript: &mut Transcript,
+) -> Result<Option<Message>, Error> {
+    let message = flow.read().await;
+    if message.kind() != HandshakeType::CERTIFICATE_REQUEST {
+        receive_done(&message, transcript)?;
+        return Ok(None);
+    }
+    CertificateRequestTls12::parse(message.body())?;
+    transcript.add(message.bytes());
+    receive_done(&flow.read().await, transcript)?;
+    Ok(Some(message))
+}
+
+fn receive_done(message: &Message, transcript: &mut Transcript) -> Result<(), Error> {
+    message.require(HandshakeType::SERVER_HELLO_DONE)?;
+    ServerHelloDone::parse(message.body())?;
+    transcript.add(message.bytes());
+    Ok(())
+}
+
+async fn select_credential(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    message: &Message,
+) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
+    let Some(policy) = &config.credentials else { return Ok(None) };
+    let version = ProtocolVersion::TLS1_2;
+    let request = request_from_message(message.body(), version).ok_or(Peer::UnexpectedMessage)?;
+    let source = || RequestSource::Request { message: message.bytes().to_vec(), version };
+    let Some(credential) = identity::select(flow, policy, &request, source).await? else {
+        return Ok(None);
+    };
+    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
+    Ok(Some((credential, scheme)))
+}

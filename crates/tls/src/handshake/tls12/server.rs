@@ -1,0 +1,305 @@
+//! The server of RFC 5246, in the order of its figure. RFC 5246 7.3
+//!
+//! Must not know: records. Next: [`super::auth`].
+
+use std::sync::Arc;
+
+use tercel_crypto::{KeyExchange, SharedSecret};
+use tercel_wire::{
+    CertificateRequestTls12, CertificateStatus, CipherSuite, ClientCertificateType, ClientHello,
+    ClientKeyExchange, CompressionMethod, DistinguishedName, EcPointFormat, HandshakeMessage,
+    HandshakeType, List, NamedGroup, ProtocolName, ProtocolVersion, ServerEcdhParams, ServerHello,
+    ServerHelloDone, ServerHelloExtensions, ServerKeyExchange, SignatureScheme, Writer,
+};
+
+use super::auth::{self, Randoms};
+use crate::config::credential::Credential;
+use crate::config::policy::{Policy, Side};
+use crate::config::server::{ClientAuth, ServerConfig};
+use crate::connection::export::Exporter;
+use crate::connection::facts::Facts;
+use crate::error::{Error, Local, Peer};
+use crate::handshake::established::Established;
+use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::{group, negotiate, parse_hello};
+use crate::handshake::identity::{self, Shown};
+use crate::handshake::log::SecretLog;
+use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::tls13::server::bad_share;
+use crate::handshake::transcript::Transcript;
+use crate::handshake::{record_limits, signature};
+use crate::keys::suite::Suite;
+use crate::keys::tls12::Exporter12;
+
+/// The whole handshake, from a ClientHello that leads to TLS 1.2.
+pub(crate) async fn handshake(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: SharedHello,
+) -> Result<Established, Error> {
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
+    let hello = parse_hello(&message)?;
+    let secure_renegotiation = check(&hello)?;
+    let extended = extended_main_secret(&hello, config)?;
+    let alpn = negotiate::alpn(&hello, config)?;
+    let group = negotiate::group12(&hello, config)?;
+    let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
+    let authentication = auth::authentication_of(credential.kind());
+    let suite = negotiate::suite12(&hello, config, authentication)?;
+
+    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+    facts.group = Some(group);
+    facts.alpn = alpn.map(<[u8]>::to_vec);
+    facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
+    facts.extended_main_secret = extended;
+    facts.secure_renegotiation = secure_renegotiation;
+    facts.own_signature_scheme = Some(scheme);
+
+    let asks = config.client_auth != ClientAuth::None;
+    let mut transcript =
+        if asks { Transcript::keeping_messages(suite.hash) } else { Transcript::new(suite.hash) };
+    transcript.add(&message);
+    let randoms = Randoms { client: *hello.random, server: server_random(config)? };
+    let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
+    let answers = Answers { extended, secure_renegotiation, alpn, staple: staple.is_some() };
+    send_server_hello(
+        flow,
+        config,
+        &hello,
+        suite,
+        &randoms,
+        &credential,
+        &answers,
+        &mut transcript,
+    )?;
+    auth::send_certificate(flow, &mut transcript, Some(&credential))?;
+    if let Some(ocsp_response) = staple {
+        flow.send(&CertificateStatus { ocsp_response }, &mut transcript)?;
+    }
+    let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
+    let exchange = KeyExchange::generate(algorithm)?;
+    send_key_exchange(flow, &randoms, group, &exchange, &credential, scheme, &mut transcript)
+        .await?;
+    if asks {
+        send_certificate_request(flow, config, &mut transcript)?;
+    }
+    flow.send(&ServerHelloDone, &mut transcript)?;
+
+    let shown = receive_client_certificate(flow, config, &mut transcript).await?;
+    let shared = receive_key_exchange(flow, exchange, &mut transcript).await?;
+    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    if let Some(shown) = &shown {
+        let leaf = shown.chain.first().ok_or(Peer::EmptyCertificate)?;
+        let offered = &config.common.signature_schemes;
+        let scheme = auth::receive_verify(flow, &mut transcript, leaf, offered).await?;
+        facts.peer_signature_scheme = Some(scheme);
+        verify_client(flow, config, shown).await?;
+    }
+    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let expected = main.client_verify_data(&transcript.digest());
+    auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
+    let verify_data = main.server_verify_data(&transcript.digest());
+    auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+    flow.order(limits(config, &hello));
+    if let Some(shown) = shown {
+        shown.into_facts(&mut facts);
+    }
+    Ok(Established {
+        facts,
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        tolerate_truncation: config.common.tolerate_truncation,
+    })
+}
+
+/// What the extensions of a ServerHello depend on.
+struct Answers<'a> {
+    extended: bool,
+    secure_renegotiation: bool,
+    alpn: Option<&'a [u8]>,
+    staple: bool,
+}
+
+/// Form and renegotiation indication; whether the client gives one. RFC 5246 7.4.1.2, RFC 5746 3.6
+fn check(hello: &ClientHello<'_>) -> Result<bool, Error> {
+    if !hello.compression_methods.contains(CompressionMethod::NULL) {
+        return Err(Peer::Compression.into());
+    }
+    if let Some(info) = hello.extensions.renegotiation_info {
+        // In an initial handshake it is empty. RFC 5746 3.6
+        if !info.is_empty() {
+            return Err(Peer::RenegotiationMismatch.into());
+        }
+        return Ok(true);
+    }
+    Ok(hello.cipher_suites.contains(CipherSuite::TLS_EMPTY_RENEGOTIATION_INFO_SCSV))
+}
+
+fn extended_main_secret(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<bool, Error> {
+    let extended = hello.extensions.extended_master_secret.is_some();
+    if config.common.require_extended_main_secret && !extended {
+        return Err(Peer::ExtendedMainSecretRequired.into());
+    }
+    Ok(extended)
+}
+
+async fn select_credential(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &SharedHello,
+    hello: &ClientHello<'_>,
+) -> Result<(Arc<Credential>, SignatureScheme), Error> {
+    let version = ProtocolVersion::TLS1_2;
+    // Without the extension a client can verify SHA-1 only, which we do not sign. RFC 5246 7.4.1.4.1
+    let request = negotiate::credential_request(hello, version, config)
+        .ok_or(Peer::NoCommonSignatureScheme)?;
+    if request.key_kinds == (false, false) {
+        return Err(Peer::NoSharedCipherSuite.into());
+    }
+    let source =
+        || RequestSource::Hello { hello: Arc::clone(message), version, config: Arc::clone(config) };
+    let credential = identity::select(flow, &config.credentials, &request, source).await?;
+    let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
+    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
+    Ok((credential, scheme))
+}
+
+/// Our random; if we could have spoken TLS 1.3 it says so, for clients that could too. RFC 9846 4.2.3
+fn server_random(config: &ServerConfig) -> Result<[u8; 32], Error> {
+    let mut random = [0_u8; 32];
+    tercel_crypto::fill_random(&mut random)?;
+    if config.common.has_version(ProtocolVersion::TLS1_3) {
+        if let Some(tail) = random.last_chunk_mut() {
+            *tail = ServerHello::DOWNGRADE_TO_TLS12;
+        }
+    }
+    Ok(random)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn send_server_hello(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+    suite: &'static Suite,
+    randoms: &Randoms,
+    credential: &Credential,
+    answers: &Answers<'_>,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let offered = &hello.extensions;
+    let timestamps =
+        credential.timestamps().filter(|_| offered.signed_certificate_timestamp.is_some());
+    let timestamps = match timestamps.and_then(|list| list.get(2..)) {
+        Some(list) => Some(List::from_bytes(list).map_err(|_| Local::Encode)?),
+        None => None,
+    };
+    let formats = [EcPointFormat::UNCOMPRESSED];
+    let message = ServerHello {
+        legacy_version: ProtocolVersion::TLS1_2,
+        random: &randoms.server,
+        // Nothing is stored, so nothing is named. RFC 5246 7.4.1.3
+        session_id_echo: &[],
+        cipher_suite: suite.code,
+        compression_method: CompressionMethod::NULL,
+        extensions: ServerHelloExtensions {
+            server_name: negotiate::server_name(hello).map(|_| ()),
+            status_request: answers.staple.then_some(()),
+            ec_point_formats: offered.ec_point_formats.map(|_| List::of(&formats)),
+            alpn: answers.alpn.map(ProtocolName),
+            signed_certificate_timestamp: timestamps,
+            extended_master_secret: answers.extended.then_some(()),
+            record_size_limit: our_limit(config, hello),
+            renegotiation_info: answers.secure_renegotiation.then_some(&[]),
+            ..Default::default()
+        },
+    };
+    flow.send(&message, transcript)
+}
+
+fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Option<u16> {
+    let limit = config.common.record_size_limit?;
+    // In TLS 1.2 the limit counts plaintext only, of which there are 2^14 bytes at most. RFC 8449 4
+    hello.extensions.record_size_limit.map(|_| limit.min(1 << 14))
+}
+
+fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> Command {
+    let theirs = hello.extensions.record_size_limit;
+    record_limits::tls12(&config.common, theirs, our_limit(config, hello))
+}
+
+/// Our half of the exchange, signed with both randoms. RFC 8422 5.4
+async fn send_key_exchange(
+    flow: &mut Flow,
+    randoms: &Randoms,
+    group: NamedGroup,
+    exchange: &KeyExchange,
+    credential: &Arc<Credential>,
+    scheme: SignatureScheme,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let params = ServerEcdhParams { named_curve: group, public: exchange.public_share() };
+    let mut written = Vec::new();
+    let mut writer = Writer::new(&mut written);
+    params.write(&mut writer);
+    writer.finish()?;
+    let content = auth::signed_params(randoms, &written);
+    let signature = signature::sign(flow, credential, scheme, content).await?;
+    let message = ServerKeyExchange { params, algorithm: scheme, signature: &signature };
+    flow.send(&message, transcript)
+}
+
+fn send_certificate_request(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let authorities = match &config.client_verifier {
+        Some(Policy::Here(verifier)) => verifier.authorities(),
+        _ => Vec::new(),
+    };
+    let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
+    let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
+    let message = CertificateRequestTls12 {
+        certificate_types: List::of(&types),
+        supported_signature_algorithms: List::of(&config.common.signature_schemes),
+        certificate_authorities: List::of(&names),
+    };
+    flow.send(&message, transcript)
+}
+
+async fn receive_client_certificate(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    transcript: &mut Transcript,
+) -> Result<Option<Shown>, Error> {
+    if config.client_auth == ClientAuth::None {
+        return Ok(None);
+    }
+    let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
+    let shown = auth::shown(&message, Side::Client)?;
+    if shown.is_none() && config.client_auth == ClientAuth::Required {
+        // TLS 1.2 has no alert of its own for this. RFC 5246 7.4.6
+        return Err(Peer::CertificateRequiredTls12.into());
+    }
+    transcript.add(message.bytes());
+    Ok(shown)
+}
+
+async fn receive_key_exchange(
+    flow: &mut Flow,
+    exchange: KeyExchange,
+    transcript: &mut Transcript,
+) -> Result<SharedSecret, Error> {
+    let message: Message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
+    let share = ClientKeyExchange::parse(message.body())?;
+    let shared = exchange.agree(share.ecdh_public).map_err(bad_share)?;
+    transcript.add(message.bytes());
+    Ok(shared)
+}
+
+async fn verify_client(flow: &mut Flow, config: &ServerConfig, shown: &Shown) -> Result<(), Error> {
+    let Some(verifier) = &config.client_verifier else { return Err(Local::NoCredential.into()) };
+    let now = config.common.clock.now();
+    identity::verify(flow, verifier, shown, None, now).await
+}

@@ -1,0 +1,131 @@
+//! Why bytes are no message, and which alert says so.
+//!
+//! It knows the rules of form only: what was offered or agreed is the protocol's business.
+//! Next: the module of the message or extension that reports the variant.
+
+use std::fmt;
+
+use crate::{AlertDescription, ExtensionType, NamedGroup};
+
+/// Why received bytes were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// A field or vector reaches beyond the end of what contains it.
+    Truncated,
+    /// Bytes are left after a complete structure.
+    TrailingData,
+    /// A vector is shorter than its minimum or longer than its maximum.
+    InvalidLength,
+    /// A list that needs an entry has none.
+    EmptyList,
+    /// An extension block has two of this type.
+    DuplicateExtension(ExtensionType),
+    /// Two key shares are for this group.
+    DuplicateKeyShare(NamedGroup),
+    /// A certificate compression algorithm is listed twice.
+    DuplicateCompressionAlgorithm,
+    /// A server_name extension has two names of one type.
+    DuplicateServerName,
+    /// The host name in server_name is neither a DNS name nor an IP address.
+    InvalidHostName,
+    /// An answer that selects one application protocol has several.
+    InvalidProtocolSelection,
+    /// pre_shared_key is not the last extension of its ClientHello.
+    PskNotLast,
+    /// pre_shared_key has not as many binders as identities.
+    PskBinderCount,
+    /// record_size_limit is under 64.
+    InvalidRecordSizeLimit,
+    /// A key_update has a request that is neither yes nor no.
+    InvalidKeyUpdate,
+    /// A server's key exchange is not over a named curve.
+    InvalidCurveType,
+    /// A certificate status is of another kind than OCSP.
+    InvalidCertificateStatusType,
+    /// A TLS ClientHello without the null compression method, or an answer with another one.
+    InvalidCompressionMethod,
+    /// The point formats lack the uncompressed one.
+    InvalidPointFormats,
+}
+
+impl DecodeError {
+    /// The alert to send: decode_error for what breaks the grammar, illegal_parameter for what
+    /// breaks a rule about well-formed values. RFC 9846 6
+    #[must_use]
+    pub const fn alert(self) -> AlertDescription {
+        match self {
+            Self::Truncated | Self::TrailingData | Self::InvalidLength | Self::EmptyList => {
+                AlertDescription::DECODE_ERROR
+            }
+            Self::DuplicateExtension(_)
+            | Self::DuplicateKeyShare(_)
+            | Self::DuplicateCompressionAlgorithm
+            | Self::DuplicateServerName
+            | Self::InvalidHostName
+            | Self::InvalidProtocolSelection
+            | Self::PskNotLast
+            | Self::PskBinderCount
+            | Self::InvalidRecordSizeLimit
+            | Self::InvalidKeyUpdate
+            | Self::InvalidCurveType
+            | Self::InvalidCertificateStatusType
+            | Self::InvalidCompressionMethod
+            | Self::InvalidPointFormats => AlertDescription::ILLEGAL_PARAMETER,
+        }
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Truncated => "a field reaches beyond the end of its message",
+            Self::TrailingData => "bytes are left after the end of a structure",
+            Self::InvalidLength => "a field is shorter or longer than it may be",
+            Self::EmptyList => "a list that needs an entry has none",
+            Self::DuplicateExtension(extension) => {
+                return write!(f, "the extension {extension} appears twice");
+            }
+            Self::DuplicateKeyShare(group) => {
+                return write!(f, "two key shares are for the group {group}");
+            }
+            Self::DuplicateCompressionAlgorithm => {
+                "a certificate compression algorithm is listed twice"
+            }
+            Self::DuplicateServerName => "server_name has two names of one type",
+            Self::InvalidHostName => "the host name in server_name is not one",
+            Self::InvalidProtocolSelection => "more than one application protocol is selected",
+            Self::PskNotLast => "pre_shared_key is not the last extension",
+            Self::PskBinderCount => "there are not as many PSK binders as identities",
+            Self::InvalidRecordSizeLimit => "record_size_limit is under 64",
+            Self::InvalidKeyUpdate => "key_update has an unknown request",
+            Self::InvalidCurveType => "the key exchange is not over a named curve",
+            Self::InvalidCertificateStatusType => "the certificate status is not OCSP",
+            Self::InvalidCompressionMethod => "the compression method is not null",
+            Self::InvalidPointFormats => "the uncompressed point format is missing",
+        })
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Why a message could not be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A value is longer than its length prefix can say.
+    TooLong,
+    /// The binders do not fit the place that was left for them.
+    BinderLength,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLong => "a value is longer than its length prefix can say",
+            Self::BinderLength => "the binders do not fit the place that was left for them",
+        })
+    }
+}
+
+impl std::error::Error for EncodeError {}

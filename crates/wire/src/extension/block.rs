@@ -1,0 +1,153 @@
+//! An extension block as a sequence: types and bodies, nothing about what is inside them.
+//!
+//! Duplicates are refused here, for known and unknown types alike, in linear time.
+//! Next: `set`, which turns a block into a struct of options.
+
+use std::fmt;
+
+use crate::unique::first_duplicate;
+use crate::{DecodeError, Element, ExtensionType, List, Reader, Writer};
+
+/// One extension, unopened.
+pub(crate) type RawExtension<'a> = (ExtensionType, &'a [u8]);
+
+impl<'a> Element<'a> for RawExtension<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok((ExtensionType(reader.u16()?), reader.opaque16()?))
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        w.extension(self.0, |w| w.bytes(self.1));
+    }
+}
+
+/// The extensions of a received message in the order received; empty in a message that is being built.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExtensionBlock<'a>(List<'a, RawExtension<'a>>);
+
+impl<'a> ExtensionBlock<'a> {
+    /// Takes a block apart and refuses duplicates. RFC 9846 4.3, RFC 5246 7.4.1.4
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let list = List::<RawExtension<'a>>::from_bytes(bytes)?;
+        match first_duplicate(list.iter().map(|(extension_type, _)| extension_type.0)) {
+            Some(twice) => Err(DecodeError::DuplicateExtension(ExtensionType(twice))),
+            None => Ok(Self(list)),
+        }
+    }
+
+    /// Types and bodies, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (ExtensionType, &'a [u8])> + Clone + use<'a> {
+        self.0.iter()
+    }
+
+    /// The types, in order.
+    pub fn types(&self) -> impl Iterator<Item = ExtensionType> + Clone + use<'a> {
+        self.iter().map(|(extension_type, _)| extension_type)
+    }
+
+    /// Whether the block has an extension of this type.
+    #[must_use]
+    pub fn contains(&self, extension_type: ExtensionType) -> bool {
+        self.types().any(|each| each == extension_type)
+    }
+}
+
+impl fmt::Debug for ExtensionBlock<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.types()).finish()
+    }
+}
+
+/// The extensions of a message that its struct has no field for.
+#[derive(Clone, Copy, Default)]
+pub struct UnknownExtensions<'a> {
+    all: List<'a, RawExtension<'a>>,
+    known: &'static [ExtensionType],
+}
+
+impl<'a> UnknownExtensions<'a> {
+    /// Extensions to be sent beside the known ones.
+    #[must_use]
+    pub const fn of(extensions: &'a [(ExtensionType, &'a [u8])]) -> Self {
+        Self { all: List::of(extensions), known: &[] }
+    }
+
+    pub(crate) const fn received(
+        block: ExtensionBlock<'a>,
+        known: &'static [ExtensionType],
+    ) -> Self {
+        Self { all: block.0, known }
+    }
+
+    /// Types and bodies, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (ExtensionType, &'a [u8])> + Clone + use<'a> {
+        let known = self.known;
+        self.all.iter().filter(move |(extension_type, _)| !known.contains(extension_type))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    pub(crate) fn write(&self, w: &mut Writer<'_>) {
+        self.iter().for_each(|extension| extension.write(w));
+    }
+}
+
+impl PartialEq for UnknownExtensions<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for UnknownExtensions<'_> {}
+
+impl fmt::Debug for UnknownExtensions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|(extension_type, _)| extension_type)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(types: impl Iterator<Item = u16>) -> Vec<u8> {
+        types.flat_map(|t| [t.to_be_bytes(), [0, 0]].concat()).collect()
+    }
+
+    #[test]
+    fn a_type_may_appear_only_once_known_or_not() {
+        for twice in [0, 43, 0x0a0a, 0x1234] {
+            let bytes = block([twice, 5, twice].into_iter());
+            assert_eq!(
+                ExtensionBlock::parse(&bytes),
+                Err(DecodeError::DuplicateExtension(ExtensionType(twice)))
+            );
+        }
+    }
+
+    #[test]
+    fn sixteen_thousand_extensions_are_read_and_their_duplicate_found() {
+        let distinct = block(1000..17000);
+        assert_eq!(ExtensionBlock::parse(&distinct).unwrap().types().count(), 16000);
+        let twice = block((1000..16999).chain([1000]));
+        assert_eq!(
+            ExtensionBlock::parse(&twice),
+            Err(DecodeError::DuplicateExtension(ExtensionType(1000)))
+        );
+    }
+
+    #[test]
+    fn an_extension_that_reaches_beyond_the_block_is_refused() {
+        assert_eq!(ExtensionBlock::parse(&[0, 1, 0, 1]), Err(DecodeError::Truncated));
+    }
+}

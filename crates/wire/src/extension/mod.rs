@@ -1,0 +1,49 @@
+//! Extensions: one file each, and the sets of them that may stand in each message.
+//!
+//! A file says how one extension's body is read and written, client and server side by side. It does not
+//! know what was offered, nor what an answer means. Next: `set` (how a block becomes a struct of options),
+//! `sets` (which extension stands where).
+
+mod block;
+mod set;
+mod sets;
+mod shape;
+
+mod certificate_authorities;
+mod certificate_type;
+mod compress_certificate;
+mod cookie;
+mod early_data;
+mod ec_point_formats;
+mod key_share;
+mod max_fragment_length;
+mod oid_filters;
+mod padding;
+mod pre_shared_key;
+mod protocol_negotiation;
+mod psk_key_exchange_modes;
+mod record_size_limit;
+mod renegotiation_info;
+mod server_name;
+mod signature_algorithms;
+mod signed_certificate_timestamp;
+mod status_request;
+mod supported_groups;
+mod supported_versions;
+mod ticket_request;
+
+pub use block::{ExtensionBlock, UnknownExtensions};
+pub use certificate_authorities::DistinguishedName;
+pub use key_share::{KeyShareEntry, ServerKeyShare};
+pub use oid_filters::OidFilter;
+pub use pre_shared_key::{OfferedPsks, PskBinder, PskIdentity};
+pub use protocol_negotiation::ProtocolName;
+pub use server_name::{HostName, ServerNameOffer};
+pub use sets::{
+    CertificateEntryExtensions, CertificateRequestExtensions, ClientExtensions,
+    EncryptedExtensions, NewSessionTicketExtensions, ServerHelloExtensions,
+};
+pub use signed_certificate_timestamp::SerializedSct;
+pub(crate) use status_request::status;
+pub use status_request::{CertificateStatus, CertificateStatusRequest, ResponderId};
+pub use ticket_request::TicketRequest;

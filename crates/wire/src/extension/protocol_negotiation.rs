@@ -1,0 +1,89 @@
+//! application_layer_protocol_negotiation (ALPN): which protocol runs inside. RFC 7301 3.1
+//!
+//! Names are bytes and compared as such; the choice is for the protocol. Next: `server_name`.
+
+use std::fmt;
+
+use crate::reader::not_empty;
+use crate::{DecodeError, Element, Reader, Writer};
+
+/// The name of an application protocol, such as `h2`; never empty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ProtocolName<'a>(pub &'a [u8]);
+
+impl<'a> Element<'a> for ProtocolName<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self(not_empty(reader.opaque8()?)?))
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.0);
+    }
+}
+
+impl fmt::Debug for ProtocolName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+/// What a client offers, best first.
+pub(super) mod client {
+    use super::ProtocolName;
+    use crate::{DecodeError, List, Reader, Writer};
+
+    pub(in crate::extension) fn read<'a>(
+        reader: &mut Reader<'a>,
+    ) -> Result<List<'a, ProtocolName<'a>>, DecodeError> {
+        List::read16(reader)?.not_empty()
+    }
+
+    pub(in crate::extension) fn write(names: &List<'_, ProtocolName<'_>>, w: &mut Writer<'_>) {
+        names.write16(w);
+    }
+}
+
+/// What the server chose: a list of exactly one.
+pub(super) mod server {
+    use super::ProtocolName;
+    use crate::{DecodeError, Element, Reader, Writer};
+
+    pub(in crate::extension) fn read<'a>(
+        reader: &mut Reader<'a>,
+    ) -> Result<ProtocolName<'a>, DecodeError> {
+        let mut list = reader.vec16()?;
+        if list.is_empty() {
+            return Err(DecodeError::EmptyList);
+        }
+        let name = ProtocolName::read(&mut list)?;
+        // The answer has exactly one name. RFC 7301 3.1
+        if list.is_empty() { Ok(name) } else { Err(DecodeError::InvalidProtocolSelection) }
+    }
+
+    pub(in crate::extension) fn write(name: &ProtocolName<'_>, w: &mut Writer<'_>) {
+        w.vec16(|w| name.write(w));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_needs_names_that_are_not_empty() {
+        assert_eq!(Reader::all(&[0, 0], client::read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::all(&[0, 1, 0], client::read), Err(DecodeError::InvalidLength));
+        assert!(Reader::all(&[0, 3, 2, b'h', b'2'], client::read).is_ok());
+    }
+
+    #[test]
+    fn an_answer_is_exactly_one_name() {
+        assert_eq!(Reader::all(&[0, 0], server::read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::all(&[0, 1, 0], server::read), Err(DecodeError::InvalidLength));
+        assert_eq!(
+            Reader::all(&[0, 4, 1, b'a', 1, b'b'], server::read),
+            Err(DecodeError::InvalidProtocolSelection)
+        );
+        assert_eq!(Reader::all(&[0, 3, 2, b'h', b'2'], server::read), Ok(ProtocolName(b"h2")));
+    }
+}

@@ -1,0 +1,151 @@
+//! server_name: which host the client wants. RFC 6066 3
+//!
+//! Whether there is such a host is for the protocol. Next: `protocol_negotiation`.
+
+use std::net::IpAddr;
+
+use crate::DecodeError;
+
+/// What a client says about the server's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerNameOffer<'a> {
+    /// A host name.
+    HostName(HostName<'a>),
+    /// Only names of unknown types.
+    Other,
+}
+
+impl<'a> ServerNameOffer<'a> {
+    /// The host name, if there is one.
+    #[must_use]
+    pub const fn host_name(&self) -> Option<HostName<'a>> {
+        match self {
+            Self::HostName(name) => Some(*name),
+            Self::Other => None,
+        }
+    }
+}
+
+/// A DNS name without a final dot, or the text of an IP address, which clients must not send but some do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostName<'a>(&'a str);
+
+impl<'a> HostName<'a> {
+    /// Checks that `bytes` are a host name.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let name = std::str::from_utf8(bytes).map_err(|_| DecodeError::InvalidHostName)?;
+        if !is_dns_name(name) && name.parse::<IpAddr>().is_err() {
+            return Err(DecodeError::InvalidHostName);
+        }
+        Ok(Self(name))
+    }
+
+    /// The name as it was sent; DNS names compare without regard to case.
+    #[must_use]
+    pub const fn as_str(&self) -> &'a str {
+        self.0
+    }
+
+    /// Whether it is an IP address, which is no host name. RFC 6066 3
+    #[must_use]
+    pub fn is_ip_address(&self) -> bool {
+        self.0.parse::<IpAddr>().is_ok()
+    }
+}
+
+/// Labels of 1 to 63 letters, digits, hyphens and underscores; 253 bytes in all.
+fn is_dns_name(name: &str) -> bool {
+    let in_label = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let is_label = |label: &str| matches!(label.len(), 1..=63) && label.bytes().all(in_label);
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+/// The client's list of names; at most one of each type.
+pub(super) mod client {
+    use super::{HostName, ServerNameOffer};
+    use crate::reader::not_empty;
+    use crate::{DecodeError, Reader, ServerNameType, Writer};
+
+    pub(in crate::extension) fn read<'a>(
+        reader: &mut Reader<'a>,
+    ) -> Result<ServerNameOffer<'a>, DecodeError> {
+        let mut list = reader.vec16()?;
+        if list.is_empty() {
+            return Err(DecodeError::EmptyList);
+        }
+        let mut offer = ServerNameOffer::Other;
+        let mut seen = [false; 256];
+        while !list.is_empty() {
+            let name_type = ServerNameType(list.u8()?);
+            let name = not_empty(list.opaque16()?)?;
+            // No two names of one type. RFC 6066 3
+            let seen = seen.get_mut(usize::from(name_type.0)); // always there: 256 types
+            if seen.is_some_and(|seen| std::mem::replace(seen, true)) {
+                return Err(DecodeError::DuplicateServerName);
+            }
+            if name_type == ServerNameType::HOST_NAME {
+                offer = ServerNameOffer::HostName(HostName::new(name)?);
+            }
+        }
+        Ok(offer)
+    }
+
+    pub(in crate::extension) fn write(offer: &ServerNameOffer<'_>, w: &mut Writer<'_>) {
+        w.vec16(|w| {
+            if let Some(name) = offer.host_name() {
+                w.u8(ServerNameType::HOST_NAME.0);
+                w.opaque16(name.as_str().as_bytes());
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reader;
+
+    #[test]
+    fn host_names_are_checked() {
+        let long = "a".repeat(63);
+        let longest = format!("{long}.{long}.{long}.{}", "a".repeat(61));
+        for good in
+            ["example.com", "a", "xn--bcher-kva.example", "_x.y", "127.0.0.1", "::1", &longest]
+        {
+            assert!(HostName::new(good.as_bytes()).is_ok(), "{good}");
+        }
+        let too_long = format!("{longest}a");
+        let long_label = "a".repeat(64);
+        for bad in
+            ["", ".", "a.", ".a", "a..b", "a b", "a\0", "ü.de", "[::1]", &too_long, &long_label]
+        {
+            assert_eq!(HostName::new(bad.as_bytes()), Err(DecodeError::InvalidHostName), "{bad}");
+        }
+        assert_eq!(HostName::new(&[0xff]), Err(DecodeError::InvalidHostName));
+        assert!(HostName::new(b"::1").unwrap().is_ip_address());
+        assert!(!HostName::new(b"example.com").unwrap().is_ip_address());
+    }
+
+    #[test]
+    fn a_list_has_names_of_distinct_types() {
+        let read = |bytes: &[u8]| Reader::all(bytes, |r| client::read(r).map(|_| ()));
+        assert_eq!(read(&[0, 0]), Err(DecodeError::EmptyList));
+        assert_eq!(read(&[0, 3, 0, 0, 0]), Err(DecodeError::InvalidLength));
+        assert_eq!(
+            read(&[0, 8, 0, 0, 1, b'a', 0, 0, 1, b'b']),
+            Err(DecodeError::DuplicateServerName)
+        );
+        assert_eq!(
+            read(&[0, 8, 9, 0, 1, b'a', 9, 0, 1, b'b']),
+            Err(DecodeError::DuplicateServerName)
+        );
+        assert_eq!(read(&[0, 8, 9, 0, 1, b'a', 0, 0, 1, b'b']), Ok(()));
+    }
+
+    #[test]
+    fn names_of_other_types_are_seen_but_not_read() {
+        let offer = Reader::all(&[0, 4, 9, 0, 1, 0xff], client::read).unwrap();
+        assert_eq!(offer, ServerNameOffer::Other);
+        assert_eq!(offer.host_name(), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! status_request: a stapled OCSP response, asked for and given. RFC 6066 8, RFC 9846 4.5.1.1
+//!
+//! Responses are DER and not opened here. Next: the same CertificateStatus is a message of its own in TLS 1.2.
+
+use crate::reader::not_empty;
+use crate::{CertificateStatusType, DecodeError, Element, List, Reader, Writer};
+
+/// How a client asks for the status of the server's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateStatusRequest<'a> {
+    /// By OCSP.
+    Ocsp {
+        /// The responders the client trusts; none means that it knows by itself.
+        responder_ids: List<'a, ResponderId<'a>>,
+        /// OCSP request extensions in DER.
+        request_extensions: &'a [u8],
+    },
+    /// In a way unknown here; its body is skipped.
+    Other(CertificateStatusType),
+}
+
+impl CertificateStatusRequest<'_> {
+    /// The request that everybody sends: OCSP, no more to say.
+    pub const OCSP: Self = Self::Ocsp { responder_ids: List::of(&[]), request_extensions: &[] };
+}
+
+/// An OCSP responder in DER; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponderId<'a>(pub &'a [u8]);
+
+impl<'a> Element<'a> for ResponderId<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self(not_empty(reader.opaque16()?)?))
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        w.opaque16(self.0);
+    }
+}
+
+/// An OCSP response in DER: stapled to a TLS 1.3 certificate, or the body of a TLS 1.2 CertificateStatus message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CertificateStatus<'a> {
+    /// The response; never empty.
+    pub ocsp_response: &'a [u8],
+}
+
+/// What a client asks.
+pub(super) mod client {
+    use super::CertificateStatusRequest;
+    use crate::{CertificateStatusType, DecodeError, List, Reader, Writer};
+
+    pub(in crate::extension) fn read<'a>(
+        reader: &mut Reader<'a>,
+    ) -> Result<CertificateStatusRequest<'a>, DecodeError> {
+        let status_type = CertificateStatusType(reader.u8()?);
+        if status_type != CertificateStatusType::OCSP {
+            reader.rest();
+            return Ok(CertificateStatusRequest::Other(status_type));
+        }
+        Ok(CertificateStatusRequest::Ocsp {
+            responder_ids: List::read16(reader)?,
+            request_extensions: reader.opaque16()?,
+        })
+    }
+
+    pub(in crate::extension) fn write(request: &CertificateStatusRequest<'_>, w: &mut Writer<'_>) {
+        match request {
+            CertificateStatusRequest::Ocsp { responder_ids, request_extensions } => {
+                w.u8(CertificateStatusType::OCSP.0);
+                responder_ids.write16(w);
+                w.opaque16(request_extensions);
+            }
+            CertificateStatusRequest::Other(status_type) => w.u8(status_type.0),
+        }
+    }
+}
+
+/// What a side staples.
+pub(crate) mod status {
+    use super::CertificateStatus;
+    use crate::reader::not_empty;
+    use crate::{CertificateStatusType, DecodeError, Reader, Writer};
+
+    pub(crate) fn read<'a>(reader: &mut Reader<'a>) -> Result<CertificateStatus<'a>, DecodeError> {
+        let status_type = CertificateStatusType(reader.u8()?);
+        // Only OCSP can have been asked for. RFC 6066 8
+        if status_type != CertificateStatusType::OCSP {
+            return Err(DecodeError::InvalidCertificateStatusType);
+        }
+        Ok(CertificateStatus { ocsp_response: not_empty(reader.opaque24()?)? })
+    }
+
+    pub(crate) fn write(status: &CertificateStatus<'_>, w: &mut Writer<'_>) {
+        w.u8(CertificateStatusType::OCSP.0);
+        w.opaque24(status.ocsp_response);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_kind_of_request_is_skipped_and_of_status_refused() {
+        assert_eq!(
+            Reader::all(&[9, 1, 2, 3], client::read),
+            Ok(CertificateStatusRequest::Other(CertificateStatusType(9)))
+        );
+        assert_eq!(
+            Reader::all(&[9, 0, 0, 1, 7], status::read),
+            Err(DecodeError::InvalidCertificateStatusType)
+        );
+    }
+
+    #[test]
+    fn requests_and_responses_have_their_minima() {
+        assert_eq!(Reader::all(&[1, 0, 0, 0, 0], client::read), Ok(CertificateStatusRequest::OCSP));
+        assert_eq!(
+            Reader::all(&[1, 0, 2, 0, 0, 0, 0], client::read),
+            Err(DecodeError::InvalidLength)
+        );
+        assert_eq!(Reader::all(&[1, 0, 0, 0], status::read), Err(DecodeError::InvalidLength));
+    }
+}

@@ -1,0 +1,128 @@
+//! Certificate of TLS 1.3: a chain, each certificate with its own extensions. RFC 9846 4.5.1
+//!
+//! Certificates are DER and not opened here. Next: [`crate::CertificateTls12`], [`crate::CertificateVerify`].
+
+use crate::reader::not_empty;
+use crate::{
+    CertificateEntryExtensions, DecodeError, Element, EncodeError, HandshakeMessage, HandshakeType,
+    List, Reader, Writer,
+};
+
+/// A chain of certificates, the end entity's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Certificate<'a> {
+    /// What the request said; empty from a server.
+    pub certificate_request_context: &'a [u8],
+    /// The chain; a client without a certificate sends none.
+    pub certificate_list: List<'a, CertificateEntry<'a>>,
+}
+
+impl<'a> Certificate<'a> {
+    /// The certificates in DER, none of them empty.
+    pub fn certificates(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+        self.certificate_list.iter().map(|entry| entry.cert_data)
+    }
+
+    /// Appends the message for this chain, with these extensions for its first certificate.
+    pub fn encode_chain(
+        certificate_request_context: &[u8],
+        chain: &[impl AsRef<[u8]>],
+        leaf_extensions: &CertificateEntryExtensions<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let mut w = Writer::new(out);
+        w.handshake(Self::TYPE, |w| {
+            w.opaque8(certificate_request_context);
+            w.vec24(|w| {
+                let mut extensions = *leaf_extensions;
+                for certificate in chain {
+                    CertificateEntry { cert_data: certificate.as_ref(), extensions }.write(w);
+                    extensions = CertificateEntryExtensions::default();
+                }
+            });
+        });
+        w.finish()
+    }
+}
+
+impl<'a> HandshakeMessage<'a> for Certificate<'a> {
+    const TYPE: HandshakeType = HandshakeType::CERTIFICATE;
+
+    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            certificate_request_context: reader.opaque8()?,
+            certificate_list: List::read24(reader)?,
+        })
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.certificate_request_context);
+        self.certificate_list.write24(w);
+    }
+}
+
+/// A certificate and what is stapled to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CertificateEntry<'a> {
+    /// The certificate (or raw public key) in DER; never empty.
+    pub cert_data: &'a [u8],
+    /// Its extensions.
+    pub extensions: CertificateEntryExtensions<'a>,
+}
+
+impl<'a> Element<'a> for CertificateEntry<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            cert_data: not_empty(reader.opaque24()?)?,
+            extensions: CertificateEntryExtensions::parse_block(reader.opaque16()?)?,
+        })
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        w.opaque24(self.cert_data);
+        self.extensions.write(w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CertificateStatus, ExtensionType};
+
+    #[test]
+    fn a_chain_may_be_empty_but_no_certificate_is() {
+        assert!(Certificate::parse(&[0, 0, 0, 0]).unwrap().certificate_list.is_empty());
+        assert_eq!(
+            Certificate::parse(&[0, 0, 0, 5, 0, 0, 0, 0, 0]),
+            Err(DecodeError::InvalidLength)
+        );
+    }
+
+    #[test]
+    fn staples_go_to_the_first_certificate_only() {
+        let staple = CertificateEntryExtensions {
+            status_request: Some(CertificateStatus { ocsp_response: b"response" }),
+            ..CertificateEntryExtensions::default()
+        };
+        let mut out = Vec::new();
+        Certificate::encode_chain(b"ctx", &[b"leaf".to_vec(), b"ca".to_vec()], &staple, &mut out)
+            .unwrap();
+        let parsed = Certificate::parse(&out[4..]).unwrap();
+        assert_eq!(parsed.certificate_request_context, b"ctx");
+        assert!(parsed.certificates().eq([&b"leaf"[..], b"ca"]));
+        let types: Vec<Vec<_>> =
+            parsed.certificate_list.iter().map(|e| e.extensions.types().collect()).collect();
+        assert_eq!(types, [vec![ExtensionType::STATUS_REQUEST], vec![]]);
+    }
+
+    #[test]
+    fn a_wrong_extension_anywhere_in_the_chain_is_refused_at_once() {
+        let good = [0, 0, 1, b'a', 0, 0];
+        let twice = [0, 0, 1, b'b', 0, 8, 0, 99, 0, 0, 0, 99, 0, 0];
+        let body = [&[0, 0, 0, 20][..], &good, &twice].concat();
+        assert_eq!(
+            Certificate::parse(&body),
+            Err(DecodeError::DuplicateExtension(ExtensionType(99)))
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! ClientHello: what a client can do. RFC 9846 4.2.2, RFC 5246 7.4.1.2
+//!
+//! What is made of the offer is for the protocol. Next: `client_hello_encoding`, the ways to write one.
+
+use crate::reader::not_empty;
+use crate::{
+    CipherSuite, ClientExtensions, CompressionMethod, DecodeError, EncodeError, ExtensionType,
+    HandshakeMessage, HandshakeType, List, ProtocolVersion, PskBinder, Reader, Writer,
+};
+
+/// A ClientHello.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientHello<'a> {
+    /// 0x0303, whatever the client can do beyond it; TLS 1.2 negotiates by it.
+    pub legacy_version: ProtocolVersion,
+    /// The client's random.
+    pub random: &'a [u8; 32],
+    /// At most 32 bytes: a TLS 1.2 session, or any value for middleboxes.
+    pub session_id: &'a [u8],
+    /// The suites, best first; at least one.
+    pub cipher_suites: List<'a, CipherSuite>,
+    /// At least null.
+    pub compression_methods: List<'a, CompressionMethod>,
+    /// Whether there is an extension block at all: TLS 1.2 can do without.
+    pub extensions_present: bool,
+    /// The extensions.
+    pub extensions: ClientExtensions<'a>,
+}
+
+impl ClientHello<'_> {
+    /// Where the list of binders begins, if there is one, in the whole message (header included) of this length.
+    ///
+    /// The binders are the end of the message, so its length is enough to know.
+    #[must_use]
+    pub fn binders_offset(&self, message_length: usize) -> Option<usize> {
+        let offered = self.extensions.pre_shared_key.as_ref()?;
+        message_length.checked_sub(offered.binders_length())
+    }
+
+    /// The part of this whole message that the binders are computed over. RFC 9846 4.3.11.2
+    #[must_use]
+    pub fn without_binders<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
+        message.get(..self.binders_offset(message.len())?)
+    }
+
+    /// Puts the real binders into this message, which was encoded last into `out` with binders of the same lengths.
+    pub fn replace_binders(
+        &self,
+        out: &mut Vec<u8>,
+        binders: List<'_, PskBinder<'_>>,
+    ) -> Result<(), EncodeError> {
+        let total = out.len();
+        let offset = self.binders_offset(total).ok_or(EncodeError::BinderLength)?;
+        let placeholder = out.split_off(offset);
+        let mut w = Writer::new(out);
+        binders.write16(&mut w);
+        let written = w.finish();
+        if written.is_ok() && out.len() == total {
+            return Ok(());
+        }
+        out.truncate(offset);
+        out.extend_from_slice(&placeholder);
+        Err(EncodeError::BinderLength)
+    }
+}
+
+impl<'a> HandshakeMessage<'a> for ClientHello<'a> {
+    const TYPE: HandshakeType = HandshakeType::CLIENT_HELLO;
+
+    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let legacy_version = ProtocolVersion(reader.u16()?);
+        let random = reader.array()?;
+        let session_id = read_session_id(reader)?;
+        let cipher_suites = List::read16(reader)?.not_empty()?;
+        let compression_methods = read_compression_methods(reader)?;
+        // Clients before TLS 1.3 may end here. RFC 9846 4.2.2
+        let extensions_present = !reader.is_empty();
+        let extensions =
+            if extensions_present { read_extensions(reader)? } else { ClientExtensions::default() };
+        Ok(Self {
+            legacy_version,
+            random,
+            session_id,
+            cipher_suites,
+            compression_methods,
+            extensions_present,
+            extensions,
+        })
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>) {
+        self.write_body_with(&super::ClientHelloEncoding::default(), w);
+    }
+}
+
+/// A session id has at most 32 bytes. RFC 5246 7.4.1.2
+pub(super) fn read_session_id<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
+    let session_id = reader.opaque8()?;
+    if session_id.len() > 32 { Err(DecodeError::InvalidLength) } else { Ok(session_id) }
+}
+
+fn read_compression_methods<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<List<'a, CompressionMethod>, DecodeError> {
+    let methods = List::from_bytes(not_empty(reader.opaque8()?)?)?;
+    // null is always offered. RFC 5246 7.4.1.2
+    if methods.contains(CompressionMethod::NULL) {
+        Ok(methods)
+    } else {
+        Err(DecodeError::InvalidCompressionMethod)
+    }
+}
+
+fn read_extensions<'a>(reader: &mut Reader<'a>) -> Result<ClientExtensions<'a>, DecodeError> {
+    let extensions = ClientExtensions::parse_block(reader.opaque16()?)?;
+    // The binders cover all that comes before them, so nothing may come after. RFC 9846 4.3.11
+    let last = extensions.types().last();
+    if extensions.pre_shared_key.is_some() && last != Some(ExtensionType::PRE_SHARED_KEY) {
+        return Err(DecodeError::PskNotLast);
+    }
+    Ok(extensions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body with these parts after version and random.
+    fn body(parts: &[&[u8]]) -> Vec<u8> {
+        [&[3, 3][..], &[9; 32], &parts.concat()].concat()
+    }
+
+    fn error(parts: &[&[u8]]) -> DecodeError {
+        ClientHello::parse(&body(parts)).unwrap_err()
+    }
+
+    const SUITES: &[u8] = &[0, 2, 0x13, 1];
+    const NULL: &[u8] = &[1, 0];
+
+    #[test]
+    fn a_hello_may_end_before_the_extensions() {
+        let without = body(&[&[0], SUITES, NULL]);
+        assert!(!ClientHello::parse(&without).unwrap().extensions_present);
+        let with = body(&[&[0], SUITES, NULL, &[0, 0]]);
+        assert!(ClientHello::parse(&with).unwrap().extensions_present);
+    }
+
+    #[test]
+    fn nothing_may_follow_the_extensions() {
+        assert_eq!(error(&[&[0], SUITES, NULL, &[0, 0, 0]]), DecodeError::TrailingData);
+        assert_eq!(error(&[&[0], SUITES, NULL, &[0]]), DecodeError::Truncated);
+    }
+
+    #[test]
+    fn a_session_id_of_more_than_32_bytes_is_refused() {
+        let session_id = [&[33][..], &[1; 33]].concat();
+        assert_eq!(error(&[&session_id, SUITES, NULL]), DecodeError::InvalidLength);
+    }
+
+    #[test]
+    fn suites_must_be_there_and_whole() {
+        assert_eq!(error(&[&[0], &[0, 0], NULL]), DecodeError::EmptyList);
+        assert_eq!(error(&[&[0], &[0, 3, 0x13, 1, 0x13], NULL]), DecodeError::Truncated);
+    }
+
+    #[test]
+    fn null_compression_must_be_offered() {
+        assert_eq!(error(&[&[0], SUITES, &[0]]), DecodeError::InvalidLength);
+        assert_eq!(error(&[&[0], SUITES, &[1, 1]]), DecodeError::InvalidCompressionMethod);
+        assert!(ClientHello::parse(&body(&[&[0], SUITES, &[2, 1, 0]])).is_ok());
+    }
+
+    #[test]
+    fn pre_shared_key_must_be_last() {
+        let binder = [&[0, 33, 32][..], &[0; 32]].concat();
+        let psk = [&[0, 41, 0, 44, 0, 7, 0, 1, b'i', 0, 0, 0, 0][..], &binder].concat();
+        let hello = |extensions: &[&[u8]]| {
+            let block = extensions.concat();
+            let length = u16::try_from(block.len()).unwrap().to_be_bytes();
+            body(&[&[0], SUITES, NULL, &length, &block])
+        };
+        let last = hello(&[&[0, 23, 0, 0], &psk]);
+        let parsed = ClientHello::parse(&last).unwrap();
+        let partial = parsed.without_binders(&last).unwrap();
+        assert_eq!(partial.len() + binder.len(), last.len());
+
+        let first = hello(&[&psk, &[0, 23, 0, 0]]);
+        let refusal = ClientHello::parse(&first).unwrap_err();
+        assert_eq!(refusal, DecodeError::PskNotLast);
+        assert_eq!(refusal.alert(), crate::AlertDescription::ILLEGAL_PARAMETER);
+    }
+}

@@ -1,0 +1,198 @@
+//! The ways to write a ClientHello: order of extensions, reserved values, nothing that changes what it says.
+//!
+//! Randomness comes from the caller: the same seed gives the same bytes, which a second ClientHello needs.
+//! Next: `grease`, the reserved values.
+
+use crate::{
+    ClientExtensions, ClientHello, EncodeError, ExtensionType, Grease, HandshakeMessage, Writer,
+};
+
+/// How a ClientHello is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClientHelloEncoding {
+    /// Shuffles the extensions by this seed; pre_shared_key stays last.
+    pub order: Option<u64>,
+    /// Adds reserved values that the server must ignore. RFC 8701 3.1
+    pub grease: Option<Grease>,
+}
+
+impl ClientHello<'_> {
+    /// Appends the message, written in this way. On an error `out` is as before.
+    pub fn encode_with(
+        &self,
+        encoding: &ClientHelloEncoding,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let mut w = Writer::new(out);
+        w.handshake(Self::TYPE, |w| self.write_body_with(encoding, w));
+        w.finish()
+    }
+
+    pub(super) fn write_body_with(&self, encoding: &ClientHelloEncoding, w: &mut Writer<'_>) {
+        w.u16(self.legacy_version.0);
+        w.bytes(self.random);
+        w.opaque8(self.session_id);
+        w.vec16(|w| {
+            if let Some(grease) = &encoding.grease {
+                w.u16(grease.cipher_suite.0);
+            }
+            self.cipher_suites.write(w);
+        });
+        self.compression_methods.write8(w);
+        if self.extensions_present {
+            w.vec16(|w| self.extensions.write_with(encoding, w));
+        }
+    }
+}
+
+impl ClientExtensions<'_> {
+    fn write_with(&self, encoding: &ClientHelloEncoding, w: &mut Writer<'_>) {
+        let grease = encoding.grease.as_ref();
+        if let Some(grease) = grease {
+            w.extension(grease.first_extension, |_| {});
+        }
+        let mut order = ORDER;
+        if let Some(seed) = encoding.order {
+            shuffle(&mut order, seed);
+        }
+        for extension_type in order {
+            if extension_type == ExtensionType::PRE_SHARED_KEY {
+                continue;
+            }
+            match grease {
+                Some(grease) => grease.write_one(self, extension_type, w),
+                None => self.write_one(extension_type, w),
+            }
+        }
+        self.unknown.write(w);
+        if let Some(grease) = grease {
+            // One of the two has a body, so that servers read bodies of unknown extensions as well.
+            w.extension(grease.last_extension, |w| w.u8(0));
+        }
+        self.write_one(ExtensionType::PRE_SHARED_KEY, w);
+    }
+}
+
+const COUNT: usize = ClientExtensions::KNOWN.len();
+
+/// The known types as an array, so that it can be shuffled without allocation.
+const ORDER: [ExtensionType; COUNT] = match ClientExtensions::KNOWN.first_chunk() {
+    Some(known) => *known,
+    None => [ExtensionType::PADDING; COUNT], // unreachable: the slice has COUNT entries
+};
+
+/// Fisher and Yates, with a generator that is good enough to vary an order.
+fn shuffle(order: &mut [ExtensionType], seed: u64) {
+    let mut state = seed | 1;
+    let mut next_below = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let bound = u64::try_from(bound).unwrap_or(u64::MAX);
+        // The high half of a product maps the state evenly onto 0..bound.
+        let scaled = u128::from(state).wrapping_mul(u128::from(bound)) >> 64;
+        usize::try_from(scaled).unwrap_or(0)
+    };
+    for last in (1..order.len()).rev() {
+        order.swap(last, next_below(last.saturating_add(1))); // both are under the length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::*;
+
+    const GROUPS: &[NamedGroup] = &[NamedGroup::X25519];
+    const VERSIONS: &[ProtocolVersion] = &[ProtocolVersion::TLS1_3];
+    const SHARES: &[KeyShareEntry<'_>] =
+        &[KeyShareEntry { group: NamedGroup::X25519, key_exchange: &[7; 32] }];
+
+    fn hello() -> ClientHello<'static> {
+        ClientHello {
+            legacy_version: ProtocolVersion::TLS1_2,
+            random: &[1; 32],
+            session_id: &[2; 32],
+            cipher_suites: List::of(&[CipherSuite::TLS_AES_128_GCM_SHA256]),
+            compression_methods: List::of(&[CompressionMethod::NULL]),
+            extensions_present: true,
+            extensions: ClientExtensions {
+                supported_groups: Some(List::of(GROUPS)),
+                supported_versions: Some(List::of(VERSIONS)),
+                key_share: Some(List::of(SHARES)),
+                extended_master_secret: Some(()),
+                psk_key_exchange_modes: Some(List::of(&[PskKeyExchangeMode::PSK_DHE_KE])),
+                pre_shared_key: Some(OfferedPsks {
+                    identities: List::of(&[PskIdentity {
+                        identity: b"ticket",
+                        obfuscated_ticket_age: 1,
+                    }]),
+                    binders: List::of(&[PskBinder(&[0; 32])]),
+                }),
+                ..ClientExtensions::default()
+            },
+        }
+    }
+
+    fn encoded(encoding: ClientHelloEncoding) -> Vec<u8> {
+        let mut out = Vec::new();
+        hello().encode_with(&encoding, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_shuffled_hello_says_the_same_and_keeps_pre_shared_key_last() {
+        let mut orders = std::collections::HashSet::new();
+        for seed in 0..64 {
+            let bytes = encoded(ClientHelloEncoding { order: Some(seed), grease: None });
+            let parsed = ClientHello::parse(&bytes[4..]).unwrap();
+            assert_eq!(parsed, hello());
+            orders.insert(parsed.extensions.types().collect::<Vec<_>>());
+        }
+        assert!(orders.len() > 16, "{} orders", orders.len());
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes() {
+        let grease = Some(Grease::from_random([1, 2, 3, 4, 5]));
+        let encoding = ClientHelloEncoding { order: Some(7), grease };
+        assert_eq!(encoded(encoding), encoded(encoding));
+    }
+
+    #[test]
+    fn reserved_values_are_added_and_the_rest_is_unchanged() {
+        let grease = Grease::from_random([0, 1, 2, 3, 3]);
+        let bytes = encoded(ClientHelloEncoding { order: Some(3), grease: Some(grease) });
+        let parsed = ClientHello::parse(&bytes[4..]).unwrap();
+        let extensions = parsed.extensions;
+
+        assert_eq!(parsed.cipher_suites.first(), Some(grease.cipher_suite));
+        assert_eq!(extensions.supported_groups.unwrap().first(), Some(grease.group));
+        assert_eq!(extensions.supported_versions.unwrap().first(), Some(grease.version));
+        let shares = extensions.key_share.unwrap();
+        assert_eq!(shares.first().unwrap().group, grease.group);
+        assert_eq!(shares.len(), SHARES.len() + 1);
+        let unknown: Vec<_> = extensions.unknown.iter().collect();
+        assert_eq!(unknown, [(grease.first_extension, &[][..]), (grease.last_extension, &[0][..])]);
+        assert_eq!(extensions.types().last(), Some(ExtensionType::PRE_SHARED_KEY));
+    }
+
+    #[test]
+    fn binders_are_put_in_after_the_fact() {
+        let mut message = encoded(ClientHelloEncoding::default());
+        let partial = hello().without_binders(&message).unwrap().to_vec();
+        let binders = [PskBinder(&[5; 32])];
+        hello().replace_binders(&mut message, List::of(&binders)).unwrap();
+        assert!(message.starts_with(&partial));
+        let parsed = ClientHello::parse(&message[4..]).unwrap();
+        assert_eq!(parsed.extensions.pre_shared_key.unwrap().binders, List::of(&binders));
+
+        let before = message.clone();
+        let longer = [PskBinder(&[5; 48])];
+        assert_eq!(
+            hello().replace_binders(&mut message, List::of(&longer)),
+            Err(EncodeError::BinderLength)
+        );
+        assert_eq!(message, before);
+    }
+}

@@ -1,0 +1,50 @@
+//! The three messages that say everything by arriving.
+//!
+//! When they may arrive is for the protocol. Next: [`crate::Finished`].
+
+use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+
+/// The client's early data ends here. RFC 9846 4.6
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndOfEarlyData;
+
+/// A TLS 1.2 server would like to renegotiate. RFC 5246 7.4.1.1
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HelloRequest;
+
+/// A TLS 1.2 server's first flight ends here. RFC 5246 7.4.5
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerHelloDone;
+
+macro_rules! empty_message {
+    ($Message:ident, $TYPE:ident) => {
+        impl HandshakeMessage<'_> for $Message {
+            const TYPE: HandshakeType = HandshakeType::$TYPE;
+
+            fn read_body(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(Self) // `parse` refuses what is left over
+            }
+
+            fn write_body(&self, _: &mut Writer<'_>) {}
+        }
+    };
+}
+empty_message!(EndOfEarlyData, END_OF_EARLY_DATA);
+empty_message!(HelloRequest, HELLO_REQUEST);
+empty_message!(ServerHelloDone, SERVER_HELLO_DONE);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_messages_are_empty() {
+        assert_eq!(EndOfEarlyData::parse(&[]), Ok(EndOfEarlyData));
+        assert_eq!(EndOfEarlyData::parse(&[0]), Err(DecodeError::TrailingData));
+        assert_eq!(HelloRequest::parse(&[0]), Err(DecodeError::TrailingData));
+        assert_eq!(ServerHelloDone::parse(&[0]), Err(DecodeError::TrailingData));
+        let mut out = Vec::new();
+        ServerHelloDone.encode(&mut out).unwrap();
+        assert_eq!(out, [14, 0, 0, 0]);
+    }
+}

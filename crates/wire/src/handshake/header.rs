@@ -1,0 +1,49 @@
+//! The four bytes before every handshake message. RFC 9846 4
+//!
+//! How long a message may be is for the one who joins its fragments. Next: [`crate::HandshakeMessage`].
+
+use crate::HandshakeType;
+
+/// The header of a handshake message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageHeader {
+    /// What the body is.
+    pub handshake_type: HandshakeType,
+    /// The length of the body, under 2^24.
+    pub length: u32,
+}
+
+impl MessageHeader {
+    /// The length of a header.
+    pub const LENGTH: usize = 4;
+
+    /// Splits a header into its fields; any four bytes are one.
+    #[must_use]
+    pub const fn parse(bytes: &[u8; Self::LENGTH]) -> Self {
+        let &[handshake_type, a, b, c] = bytes;
+        Self {
+            handshake_type: HandshakeType(handshake_type),
+            length: u32::from_be_bytes([0, a, b, c]),
+        }
+    }
+}
+
+/// The header of the synthetic message that stands for the first ClientHello once there was a
+/// HelloRetryRequest; the hash of that ClientHello follows. RFC 9846 4.1
+#[must_use]
+pub const fn message_hash_header(hash_length: u8) -> [u8; MessageHeader::LENGTH] {
+    [HandshakeType::MESSAGE_HASH.0, 0, 0, hash_length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_has_a_type_and_a_length() {
+        let header = MessageHeader::parse(&[11, 1, 2, 3]);
+        assert_eq!(header.handshake_type, HandshakeType::CERTIFICATE);
+        assert_eq!(header.length, 0x01_0203);
+        assert_eq!(message_hash_header(48), [254, 0, 0, 48]);
+    }
+}

@@ -1,0 +1,38 @@
+//! NewSessionTicket of TLS 1.2. RFC 5077 3.3
+//!
+//! How long a ticket is kept is for the protocol. Next: the extension session_ticket.
+
+use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+
+/// A ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewSessionTicketTls12<'a> {
+    /// In seconds; zero leaves it to the client.
+    pub ticket_lifetime_hint: u32,
+    /// The ticket; empty if the server changed its mind.
+    pub ticket: &'a [u8],
+}
+
+impl<'a> HandshakeMessage<'a> for NewSessionTicketTls12<'a> {
+    const TYPE: HandshakeType = HandshakeType::NEW_SESSION_TICKET;
+
+    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self { ticket_lifetime_hint: reader.u32()?, ticket: reader.opaque16()? })
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>) {
+        w.u32(self.ticket_lifetime_hint);
+        w.opaque16(self.ticket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_may_be_empty() {
+        assert!(NewSessionTicketTls12::parse(&[0, 0, 0, 0, 0, 0]).unwrap().ticket.is_empty());
+        assert_eq!(NewSessionTicketTls12::parse(&[0, 0, 0, 0, 0, 1]), Err(DecodeError::Truncated));
+    }
+}

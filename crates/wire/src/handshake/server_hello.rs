@@ -1,0 +1,148 @@
+//! ServerHello and HelloRetryRequest: what the server chose, or what it wants first. RFC 9846 4.2.3 and 4.2.4, RFC 5246 7.4.1.3
+//!
+//! Whether the choice was offered is for the protocol. Next: [`crate::EncryptedExtensions`], the rest of the choice.
+
+use super::client_hello::read_session_id;
+use crate::{
+    CipherSuite, CompressionMethod, DecodeError, HandshakeMessage, HandshakeType, KeyShareEntry,
+    NamedGroup, ProtocolVersion, Reader, ServerHelloExtensions, ServerKeyShare, Writer,
+};
+
+/// A ServerHello of either version, or a HelloRetryRequest, which is told apart by its random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerHello<'a> {
+    /// 0x0303 in TLS 1.3 and 1.2 alike.
+    pub legacy_version: ProtocolVersion,
+    /// The server's random, or [`ServerHello::RETRY_RANDOM`].
+    pub random: &'a [u8; 32],
+    /// TLS 1.3: the client's session id again. TLS 1.2: the session's. At most 32 bytes.
+    pub session_id_echo: &'a [u8],
+    /// The suite.
+    pub cipher_suite: CipherSuite,
+    /// null, or else the protocol refuses it.
+    pub compression_method: CompressionMethod,
+    /// The extensions; TLS 1.2 leaves out an empty block.
+    pub extensions: ServerHelloExtensions<'a>,
+}
+
+impl<'a> ServerHello<'a> {
+    /// The random of a HelloRetryRequest: SHA-256 of "HelloRetryRequest". RFC 9846 4.2.3
+    pub const RETRY_RANDOM: [u8; 32] = [
+        0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8,
+        0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8,
+        0x33, 0x9c,
+    ];
+
+    /// The last bytes of the random of a server that knows TLS 1.3 and agreed on TLS 1.2. RFC 9846 4.2.3
+    pub const DOWNGRADE_TO_TLS12: [u8; 8] = *b"DOWNGRD\x01";
+
+    /// The last bytes of the random of a server that knows TLS 1.2 and agreed on less. RFC 9846 4.2.3
+    pub const DOWNGRADE_BELOW_TLS12: [u8; 8] = *b"DOWNGRD\x00";
+
+    /// Whether this is a HelloRetryRequest.
+    #[must_use]
+    pub fn is_hello_retry_request(&self) -> bool {
+        *self.random == Self::RETRY_RANDOM
+    }
+
+    /// The server's share; a HelloRetryRequest has none.
+    #[must_use]
+    pub const fn key_share(&self) -> Option<KeyShareEntry<'a>> {
+        match self.extensions.key_share {
+            Some(ServerKeyShare::Entry(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The group that a HelloRetryRequest wants a share for; a ServerHello has none.
+    #[must_use]
+    pub const fn key_share_group(&self) -> Option<NamedGroup> {
+        match self.extensions.key_share {
+            Some(ServerKeyShare::SelectedGroup(group)) => Some(group),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> HandshakeMessage<'a> for ServerHello<'a> {
+    const TYPE: HandshakeType = HandshakeType::SERVER_HELLO;
+
+    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let hello = Self {
+            legacy_version: ProtocolVersion(reader.u16()?),
+            random: reader.array()?,
+            session_id_echo: read_session_id(reader)?,
+            cipher_suite: CipherSuite(reader.u16()?),
+            compression_method: CompressionMethod(reader.u8()?),
+            extensions: if reader.is_empty() {
+                ServerHelloExtensions::default()
+            } else {
+                ServerHelloExtensions::parse_block(reader.opaque16()?)?
+            },
+        };
+        // A ServerHello has a whole share and a HelloRetryRequest a bare group. RFC 9846 4.3.8
+        match (hello.extensions.key_share, hello.is_hello_retry_request()) {
+            (Some(ServerKeyShare::Entry(_)), true) => Err(DecodeError::TrailingData),
+            (Some(ServerKeyShare::SelectedGroup(_)), false) => Err(DecodeError::Truncated),
+            _ => Ok(hello),
+        }
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>) {
+        w.u16(self.legacy_version.0);
+        w.bytes(self.random);
+        w.opaque8(self.session_id_echo);
+        w.u16(self.cipher_suite.0);
+        w.u8(self.compression_method.0);
+        if !self.extensions.is_empty() {
+            self.extensions.write(w);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(random: &[u8; 32], rest: &[u8]) -> Vec<u8> {
+        [&[3, 3][..], random, rest].concat()
+    }
+
+    #[test]
+    fn a_tls12_hello_may_end_before_the_extensions() {
+        let bytes = body(&[1; 32], &[0, 0xc0, 0x2f, 0]);
+        let hello = ServerHello::parse(&bytes).unwrap();
+        assert!(hello.extensions.is_empty());
+        assert!(!hello.is_hello_retry_request());
+    }
+
+    #[test]
+    fn a_retry_has_a_group_and_a_hello_a_share() {
+        let group = [0, 0x13, 1, 0, 0, 6, 0, 51, 0, 2, 0, 0x1d];
+        let share = [0, 0x13, 1, 0, 0, 9, 0, 51, 0, 5, 0, 0x1d, 0, 1, 7];
+        let retry = body(&ServerHello::RETRY_RANDOM, &group);
+        assert_eq!(ServerHello::parse(&retry).unwrap().key_share_group(), Some(NamedGroup::X25519));
+        let hello = body(&[1; 32], &share);
+        assert_eq!(ServerHello::parse(&hello).unwrap().key_share().unwrap().key_exchange, [7]);
+
+        let retry = body(&ServerHello::RETRY_RANDOM, &share);
+        assert_eq!(ServerHello::parse(&retry), Err(DecodeError::TrailingData));
+        let hello = body(&[1; 32], &group);
+        assert_eq!(ServerHello::parse(&hello), Err(DecodeError::Truncated));
+    }
+
+    #[test]
+    fn a_long_session_id_is_refused() {
+        let rest = [&[33][..], &[0; 33], &[0x13, 1, 0]].concat();
+        assert_eq!(ServerHello::parse(&body(&[1; 32], &rest)), Err(DecodeError::InvalidLength));
+    }
+
+    #[test]
+    fn an_extension_may_not_appear_twice() {
+        let rest = [0, 0x13, 1, 0, 0, 8, 0, 23, 0, 0, 0, 23, 0, 0];
+        assert_eq!(
+            ServerHello::parse(&body(&[1; 32], &rest)),
+            Err(DecodeError::DuplicateExtension(crate::ExtensionType::EXTENDED_MASTER_SECRET))
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! ServerKeyExchange of TLS 1.2, over named curves only. RFC 8422 5.4
+//!
+//! Whether the signature verifies is for the protocol. Next: [`crate::ClientKeyExchange`].
+
+use std::ops::Range;
+
+use crate::reader::not_empty;
+use crate::{
+    DecodeError, EcCurveType, HandshakeMessage, HandshakeType, NamedGroup, Reader, SignatureScheme,
+    Writer,
+};
+
+/// The server's half of the key exchange, signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerKeyExchange<'a> {
+    /// The half.
+    pub params: ServerEcdhParams<'a>,
+    /// How it is signed.
+    pub algorithm: SignatureScheme,
+    /// The signature over both randoms and the params.
+    pub signature: &'a [u8],
+}
+
+impl ServerKeyExchange<'_> {
+    /// Where in the body the signed params are.
+    #[must_use]
+    pub const fn signed_range(&self) -> Range<usize> {
+        0..self.params.encoded_length()
+    }
+}
+
+impl<'a> HandshakeMessage<'a> for ServerKeyExchange<'a> {
+    const TYPE: HandshakeType = HandshakeType::SERVER_KEY_EXCHANGE;
+
+    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            params: ServerEcdhParams::read(reader)?,
+            algorithm: SignatureScheme(reader.u16()?),
+            signature: reader.opaque16()?,
+        })
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>) {
+        self.params.write(w);
+        w.u16(self.algorithm.0);
+        w.opaque16(self.signature);
+    }
+}
+
+/// A named curve and a public point on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerEcdhParams<'a> {
+    /// The curve.
+    pub named_curve: NamedGroup,
+    /// The public point; never empty.
+    pub public: &'a [u8],
+}
+
+impl<'a> ServerEcdhParams<'a> {
+    /// Writes the params as they stand in the message and as they are signed.
+    pub fn write(&self, w: &mut Writer<'_>) {
+        w.u8(EcCurveType::NAMED_CURVE.0);
+        w.u16(self.named_curve.0);
+        w.opaque8(self.public);
+    }
+
+    /// How many bytes [`ServerEcdhParams::write`] writes.
+    #[must_use]
+    pub const fn encoded_length(&self) -> usize {
+        self.public.len().saturating_add(4)
+    }
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        // Explicit curves are gone. RFC 8422 5.4
+        if reader.u8()? != EcCurveType::NAMED_CURVE.0 {
+            return Err(DecodeError::InvalidCurveType);
+        }
+        Ok(Self { named_curve: NamedGroup(reader.u16()?), public: not_empty(reader.opaque8()?)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_named_curves_with_a_point_are_read() {
+        let body = [3, 0, 0x17, 1, 4, 4, 3, 0, 1, 9];
+        let message = ServerKeyExchange::parse(&body).unwrap();
+        assert_eq!(message.params.named_curve, NamedGroup::SECP256R1);
+        assert_eq!(&body[message.signed_range()], [3, 0, 0x17, 1, 4]);
+
+        let explicit = [1, 0, 0x17, 1, 4, 4, 3, 0, 1, 9];
+        assert_eq!(ServerKeyExchange::parse(&explicit), Err(DecodeError::InvalidCurveType));
+        let pointless = [3, 0, 0x17, 0, 4, 3, 0, 1, 9];
+        assert_eq!(ServerKeyExchange::parse(&pointless), Err(DecodeError::InvalidLength));
+    }
+}

@@ -1,0 +1,168 @@
+//! Walks over received bytes, front to back, without copying or panicking.
+//!
+//! It knows the presentation language (integers, length-prefixed vectors: RFC 9846 3) and no message.
+//! Next: [`crate::Writer`] is its opposite, [`crate::List`] what most vectors become.
+
+use crate::DecodeError;
+
+/// A cursor over borrowed bytes. Every method either consumes what it returns or fails.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the start of `bytes`.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Runs `read` over all of `bytes`: it fails if `read` fails or leaves something over.
+    pub fn all<T>(
+        bytes: &'a [u8],
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        let mut reader = Self::new(bytes);
+        let value = read(&mut reader)?;
+        reader.expect_end()?;
+        Ok(value)
+    }
+
+    /// How many bytes are left.
+    #[must_use]
+    pub const fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing is left.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Fails unless everything was consumed.
+    pub const fn expect_end(&self) -> Result<(), DecodeError> {
+        if self.is_empty() { Ok(()) } else { Err(DecodeError::TrailingData) }
+    }
+
+    /// The next `count` bytes.
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(DecodeError::Truncated)?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    /// The next `N` bytes as an array.
+    pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], DecodeError> {
+        let (taken, rest) = self.bytes.split_first_chunk().ok_or(DecodeError::Truncated)?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    /// Everything that is left.
+    pub const fn rest(&mut self) -> &'a [u8] {
+        let rest = self.bytes;
+        self.bytes = &[];
+        rest
+    }
+
+    /// A one-byte integer.
+    pub fn u8(&mut self) -> Result<u8, DecodeError> {
+        self.array().map(|&[byte]| byte)
+    }
+
+    /// A two-byte integer.
+    pub fn u16(&mut self) -> Result<u16, DecodeError> {
+        self.array().copied().map(u16::from_be_bytes)
+    }
+
+    /// A three-byte integer.
+    pub fn u24(&mut self) -> Result<u32, DecodeError> {
+        self.array().map(|&[a, b, c]| u32::from_be_bytes([0, a, b, c]))
+    }
+
+    /// A four-byte integer.
+    pub fn u32(&mut self) -> Result<u32, DecodeError> {
+        self.array().copied().map(u32::from_be_bytes)
+    }
+
+    /// An eight-byte integer.
+    pub fn u64(&mut self) -> Result<u64, DecodeError> {
+        self.array().copied().map(u64::from_be_bytes)
+    }
+
+    /// A vector with a one-byte length, as bytes.
+    pub fn opaque8(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = self.u8()?;
+        self.take(usize::from(length))
+    }
+
+    /// A vector with a two-byte length, as bytes.
+    pub fn opaque16(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = self.u16()?;
+        self.take(usize::from(length))
+    }
+
+    /// A vector with a three-byte length, as bytes.
+    pub fn opaque24(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = self.u24()?;
+        // A u24 that does not fit a usize is longer than any buffer there is.
+        self.take(usize::try_from(length).map_err(|_| DecodeError::Truncated)?)
+    }
+
+    /// A vector with a one-byte length, as a reader of its contents.
+    pub fn vec8(&mut self) -> Result<Self, DecodeError> {
+        self.opaque8().map(Self::new)
+    }
+
+    /// A vector with a two-byte length, as a reader of its contents.
+    pub fn vec16(&mut self) -> Result<Self, DecodeError> {
+        self.opaque16().map(Self::new)
+    }
+
+    /// A vector with a three-byte length, as a reader of its contents.
+    pub fn vec24(&mut self) -> Result<Self, DecodeError> {
+        self.opaque24().map(Self::new)
+    }
+}
+
+/// Refuses the empty vector where the RFC gives a minimum of one byte.
+pub(crate) const fn not_empty(bytes: &[u8]) -> Result<&[u8], DecodeError> {
+    if bytes.is_empty() { Err(DecodeError::InvalidLength) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_big_endian_and_consumed() {
+        let bytes = [1, 0, 2, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5];
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.u8(), Ok(1));
+        assert_eq!(reader.u16(), Ok(2));
+        assert_eq!(reader.u24(), Ok(3));
+        assert_eq!(reader.u32(), Ok(4));
+        assert_eq!(reader.u64(), Ok(5));
+        assert_eq!(reader.expect_end(), Ok(()));
+    }
+
+    #[test]
+    fn a_failed_read_consumes_nothing() {
+        let mut reader = Reader::new(&[7]);
+        assert_eq!(reader.u16(), Err(DecodeError::Truncated));
+        assert_eq!(reader.rest(), [7]);
+    }
+
+    #[test]
+    fn vectors_are_bounded_by_their_length() {
+        let bytes = [1, 9, 0, 1, 8, 0, 0, 1, 7, 6];
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.opaque8(), Ok(&[9][..]));
+        assert_eq!(reader.opaque16(), Ok(&[8][..]));
+        assert_eq!(reader.opaque24(), Ok(&[7][..]));
+        assert_eq!(reader.expect_end(), Err(DecodeError::TrailingData));
+        assert_eq!(Reader::new(&[2, 0]).opaque8(), Err(DecodeError::Truncated));
+    }
+}

@@ -1,0 +1,166 @@
+//! Appends messages to a byte vector, with nested length prefixes.
+//!
+//! It knows the presentation language and the four-byte handshake header, and no message.
+//! Next: [`crate::Reader`] is its opposite.
+
+use crate::{EncodeError, ExtensionType, HandshakeType};
+
+/// Writes into a borrowed vector. What does not fit its length prefix is remembered, and told by [`Writer::finish`].
+#[derive(Debug)]
+pub struct Writer<'v> {
+    out: &'v mut Vec<u8>,
+    start: usize,
+    overflow: bool,
+}
+
+impl<'v> Writer<'v> {
+    /// A writer that appends to `out`.
+    pub fn new(out: &'v mut Vec<u8>) -> Self {
+        let start = out.len();
+        Self { out, start, overflow: false }
+    }
+
+    /// Ends the writing. After an overflow `out` is as it was before, so that no half message can leave.
+    pub fn finish(self) -> Result<(), EncodeError> {
+        if self.overflow {
+            self.out.truncate(self.start);
+            return Err(EncodeError::TooLong);
+        }
+        Ok(())
+    }
+
+    /// How many bytes were written so far.
+    #[must_use]
+    pub fn written(&self) -> usize {
+        self.out.len().saturating_sub(self.start)
+    }
+
+    /// Bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// `count` zero bytes.
+    pub fn zeros(&mut self, count: usize) {
+        self.out.resize(self.out.len().saturating_add(count), 0);
+    }
+
+    /// A one-byte integer.
+    pub fn u8(&mut self, value: u8) {
+        self.out.push(value);
+    }
+
+    /// A two-byte integer.
+    pub fn u16(&mut self, value: u16) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// A three-byte integer; a larger one counts as overflow.
+    pub fn u24(&mut self, value: u32) {
+        let [high, rest @ ..] = value.to_be_bytes();
+        self.overflow |= high != 0;
+        self.bytes(&rest);
+    }
+
+    /// A four-byte integer.
+    pub fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// An eight-byte integer.
+    pub fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// Whatever `body` writes, after its length in one byte.
+    pub fn vec8(&mut self, body: impl FnOnce(&mut Self)) {
+        self.prefixed(1, body);
+    }
+
+    /// Whatever `body` writes, after its length in two bytes.
+    pub fn vec16(&mut self, body: impl FnOnce(&mut Self)) {
+        self.prefixed(2, body);
+    }
+
+    /// Whatever `body` writes, after its length in three bytes.
+    pub fn vec24(&mut self, body: impl FnOnce(&mut Self)) {
+        self.prefixed(3, body);
+    }
+
+    /// `bytes` after their length in one byte.
+    pub fn opaque8(&mut self, bytes: &[u8]) {
+        self.vec8(|w| w.bytes(bytes));
+    }
+
+    /// `bytes` after their length in two bytes.
+    pub fn opaque16(&mut self, bytes: &[u8]) {
+        self.vec16(|w| w.bytes(bytes));
+    }
+
+    /// `bytes` after their length in three bytes.
+    pub fn opaque24(&mut self, bytes: &[u8]) {
+        self.vec24(|w| w.bytes(bytes));
+    }
+
+    /// A handshake message: type, three-byte length, body. RFC 9846 4
+    pub fn handshake(&mut self, handshake_type: HandshakeType, body: impl FnOnce(&mut Self)) {
+        self.u8(handshake_type.0);
+        self.vec24(body);
+    }
+
+    /// An extension: type, two-byte length, body. RFC 9846 4.3
+    pub fn extension(&mut self, extension_type: ExtensionType, body: impl FnOnce(&mut Self)) {
+        self.u16(extension_type.0);
+        self.vec16(body);
+    }
+
+    fn prefixed(&mut self, width: usize, body: impl FnOnce(&mut Self)) {
+        let prefix_at = self.out.len();
+        self.zeros(width);
+        let body_at = self.out.len();
+        body(self);
+
+        let length = self.out.len().saturating_sub(body_at).to_be_bytes();
+        let (excess, length) = length.split_at(length.len().saturating_sub(width));
+        self.overflow |= excess.iter().any(|&byte| byte != 0);
+        if let Some(prefix) = self.out.get_mut(prefix_at..body_at) {
+            prefix.copy_from_slice(length); // both are `width` long
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_nest() {
+        let mut out = vec![0xee];
+        let mut w = Writer::new(&mut out);
+        w.handshake(HandshakeType::FINISHED, |w| w.vec16(|w| w.opaque8(&[5, 6])));
+        assert_eq!(w.written(), 9);
+        assert_eq!(w.finish(), Ok(()));
+        assert_eq!(out, [0xee, 20, 0, 0, 5, 0, 3, 2, 5, 6]);
+    }
+
+    #[test]
+    fn what_overflows_its_prefix_is_an_error_and_leaves_no_trace() {
+        for (prefix, limit) in [(1, 0xff), (2, 0xffff), (3, 0xff_ffff)] {
+            for (length, fits) in [(limit, true), (limit + 1, false)] {
+                let mut out = vec![1];
+                let mut w = Writer::new(&mut out);
+                w.prefixed(prefix, |w| w.zeros(length));
+                assert_eq!(w.finish().is_ok(), fits);
+                assert_eq!(out.len(), if fits { 1 + prefix + length } else { 1 });
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_u24_is_an_overflow() {
+        let mut out = Vec::new();
+        let mut w = Writer::new(&mut out);
+        w.u24(0x0100_0000);
+        assert_eq!(w.finish(), Err(EncodeError::TooLong));
+    }
+}

@@ -1,0 +1,86 @@
+# One door for all chores. `just` lists them; CI runs the same ones.
+
+build := absolute_path(env("CARGO_TARGET_DIR", justfile_directory() / "target"))
+tercel := build / "release/tercel"
+peers := build / "peers/release"
+
+# List the recipes.
+default:
+    @just --list --unsorted
+
+# Install what the recipes need (cargo's helpers; on Debian, as root, the other programs).
+setup:
+    tools/setup.sh
+
+# Run every test, the replay of the fuzz corpus included.
+test:
+    cargo test --workspace
+
+# Formatting, lints with each set of features, documentation.
+check:
+    cargo fmt --all --check
+    cargo fmt --manifest-path fuzz/Cargo.toml --check
+    cargo fmt --manifest-path conformance/peers/Cargo.toml --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+    cargo clippy --workspace --all-targets --no-default-features -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
+
+# What the dependency tree may hold, and known advisories against it.
+deny: deny-offline
+    tools/advisories.sh
+
+# The checks of the dependency tree that need no network.
+deny-offline:
+    cargo deny --workspace check bans licenses sources
+
+# Check everything with the minimum Rust version.
+msrv:
+    tools/msrv.sh
+
+# The core's tests for aarch64 under qemu-user; builds for musl and Windows checked.
+cross:
+    tools/cross.sh
+
+# Fuzz one target.
+fuzz TARGET SECONDS="600":
+    tools/fuzz.sh {{ SECONDS }} {{ TARGET }}
+
+# Fuzz every target for some seconds.
+fuzz-smoke SECONDS="10":
+    tools/fuzz.sh {{ SECONDS }}
+
+# BoringSSL's test runner; DIR is its ssl/test/runner, TESTS a file of names or `a;b` patterns.
+bogo DIR TESTS="" *FLAGS="":
+    tools/bogo.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
+
+# Other TLS programs against ours, both ways, and the rustls peer.
+interop *FLAGS="": (peers "")
+    cargo build --release -p tercel-cli
+    cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
+
+# The same with every peer of conformance/peers, some of which take long to build.
+interop-full *FLAGS="": (peers "--features full")
+    cargo build --release -p tercel-cli
+    cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
+
+[private]
+peers FEATURES:
+    cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} {{ FEATURES }}
+
+# What the wrappers of crates/crypto cost over the bare foreign calls.
+bench-crypto:
+    cargo bench -p tercel-crypto --features bench-bare --bench wrappers
+
+# Sizes: handshake futures, an idle connection.
+size:
+    cargo run --release -p tercel --example size
+
+# Allocations per handshake and side, then instructions of the same run under callgrind.
+count:
+    cargo run --release -p tercel --example count
+    valgrind --tool=callgrind --callgrind-out-file={{ quote(build / "callgrind.out") }} {{ quote(build / "release/examples/count") }}
+
+# All that CI runs.
+ci:
+    .ci/run

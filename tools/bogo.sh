@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# usage: tools/bogo.sh DIR [TESTS] [RUNNER FLAGS...]
+# Runs BoringSSL's test runner against our shim. DIR is ssl/test/runner of a BoringSSL
+# checkout. TESTS restricts the run: a file of names, one a line, or patterns joined by `;`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+runner=$1
+tests=${2:-}
+shift
+[ $# -eq 0 ] || shift
+[ -f "$runner/runner.go" ] || { echo "$runner has no runner.go: name ssl/test/runner of a BoringSSL checkout" >&2; exit 1; }
+config=$PWD/conformance/bogo/config.json
+[ -f "$config" ] || { echo "$config is missing" >&2; exit 1; }
+
+if [ -n "$tests" ] && [ -f "$tests" ]; then
+    tests=$(grep -v '^#' "$tests" | paste -sd ';')
+fi
+
+cargo build --release -p bogo-shim
+shim=$(realpath "${CARGO_TARGET_DIR:-target}/release/bogo-shim")
+cd "$runner"
+# The runner reads its flags after `-args`. A time limit would count the whole suite.
+exec go test -count=1 -timeout 0 -args -shim-path "$shim" -shim-config "$config" \
+    -loose-errors=false -pipe ${tests:+-test "$tests"} "$@"

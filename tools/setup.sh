@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Installs what the recipes need beyond Rust, a C compiler and make: cargo's helpers everywhere,
+# and on Debian the programs that the conformance and cross runs talk to. Without root the
+# missing Debian packages are named and left alone.
+set -euo pipefail
+
+# Package and a program it brings; the package is wanted when the program is missing.
+packages=(
+    "openssl openssl"
+    "curl curl"
+    "gnutls-bin gnutls-cli"
+    "golang go"
+    "python3 python3"
+    "nodejs node"
+    "default-jdk-headless javac"
+    "valgrind valgrind"
+    "qemu-user qemu-aarch64"
+    "gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc"
+    "musl-tools musl-gcc"
+    "gcc-mingw-w64-x86-64 x86_64-w64-mingw32-gcc"
+)
+
+missing=()
+for entry in "${packages[@]}"; do
+    read -r package program <<<"$entry"
+    command -v "$program" >/dev/null || missing+=("$package")
+done
+
+if [ "${#missing[@]}" -gt 0 ]; then
+    if ! command -v apt-get >/dev/null; then
+        echo "absent: ${missing[*]} (Debian's names; install them by hand for the runs that use them)"
+    elif [ "$(id -u)" -ne 0 ]; then
+        echo "absent: ${missing[*]} (as root: apt-get install ${missing[*]})"
+    else
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update
+        apt-get install --yes --no-install-recommends "${missing[@]}"
+    fi
+fi
+
+for tool in just cargo-deny cargo-fuzz; do
+    command -v "$tool" >/dev/null || cargo install --locked "$tool"
+done
