@@ -1,1 +1,2 @@
+//! Placeholder until the bench lands.
 fn main() {}

@@ -1,75 +1,101 @@
-//! Randomness from a seed. **For tests and fuzzing only.**
+//! Randomness from a seed or from a script. **For tests and fuzzing only.**
 //!
-//! What it is for: making two runs give equal bytes. Compiled in by the feature `deterministic`
-//! only, which no build that talks to a network may enable: whoever knows the seed knows every
-//! key. What it must not know: what the bytes become. Where to look next: `random.rs` and
-//! `key_exchange.rs`, which ask here first.
+//! What it is for: making two runs give equal bytes, and replaying published traces. Compiled in
+//! by the feature `deterministic` only, which no build that talks to a network may enable: whoever
+//! knows the seed knows every key. What it must not know: what the bytes become. Where to look
+//! next: `random.rs` and `key_exchange.rs`, which ask here first.
 //!
-//! The seed belongs to the calling thread. While one is set, [`crate::fill_random`],
+//! The source belongs to the calling thread. While one is set, [`crate::fill_random`],
 //! [`crate::KeyExchange::generate`] and [`crate::KeyExchange::respond`] draw from it. ECDSA and
-//! RSA-PSS signatures stay random. Without a seed the thread draws real randomness.
+//! RSA-PSS signatures stay random. Without a source the thread draws real randomness.
+//!
+//! A key exchange draws, in this order: 32 bytes for an X25519 private key or 96 for one on a NIST
+//! curve; then, for a hybrid, 64 bytes (`d`, `z`) for ML-KEM key generation or 32 (`m`) for
+//! encapsulation, as FIPS 203 names them.
 
-use core::cell::Cell;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 
 use crate::{Hash, HashAlgorithm};
 
 /// Runs `action` with the thread's randomness drawn from `seed`, then restores what was before.
 pub fn with_seed<T>(seed: u64, action: impl FnOnce() -> T) -> T {
-    /// Restores on unwinding too, so that a failed test does not seed the next one.
-    struct Restore(Option<Generator>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            GENERATOR.set(self.0);
-        }
-    }
+    with_source(Source::Seed { seed, drawn: 0 }, action)
+}
 
-    let _restore = Restore(GENERATOR.get());
-    self::seed(seed);
-    action()
+/// Runs `action` with exactly these bytes as the thread's randomness, then restores what was
+/// before.
+///
+/// # Panics
+///
+/// When `action` draws more bytes than there are.
+pub fn with_bytes<T>(bytes: &[u8], action: impl FnOnce() -> T) -> T {
+    with_source(Source::Script(bytes.iter().copied().collect()), action)
 }
 
 /// Draws the thread's randomness from `seed` from now on.
 pub fn seed(seed: u64) {
-    GENERATOR.set(Some(Generator { seed, drawn: 0 }));
+    SOURCE.replace(Some(Source::Seed { seed, drawn: 0 }));
 }
 
 /// Draws the thread's randomness from the system again.
 pub fn unseed() {
-    GENERATOR.set(None);
+    SOURCE.replace(None);
 }
 
-/// Fills `out` from the thread's seed, if it has one.
+/// Fills `out` from the thread's source, if it has one.
 pub(crate) fn fill(out: &mut [u8]) -> bool {
-    let Some(mut generator) = GENERATOR.get() else { return false };
-    for chunk in out.chunks_mut(32) {
-        let block = generator.next_block();
-        chunk.copy_from_slice(&block[..chunk.len()]);
-    }
-    GENERATOR.set(Some(generator));
-    true
+    SOURCE.with_borrow_mut(|source| source.as_mut().map(|source| source.fill(out)).is_some())
 }
 
-/// The next bytes of the thread's seed, if it has one.
+/// The next bytes of the thread's source, if it has one.
 pub(crate) fn draw<const N: usize>() -> Option<[u8; N]> {
     let mut bytes = [0; N];
     fill(&mut bytes).then_some(bytes)
 }
 
-#[derive(Clone, Copy)]
-struct Generator {
-    seed: u64,
-    drawn: u64,
+fn with_source<T>(source: Source, action: impl FnOnce() -> T) -> T {
+    /// Restores on unwinding too, so that a failed test does not seed the next one.
+    struct Restore(Option<Source>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SOURCE.replace(self.0.take());
+        }
+    }
+
+    let _restore = Restore(SOURCE.replace(Some(source)));
+    action()
 }
 
-impl Generator {
-    /// SHA-256 of seed and counter.
-    fn next_block(&mut self) -> crate::Digest {
-        let parts: [&[u8]; 2] = [&self.seed.to_be_bytes(), &self.drawn.to_be_bytes()];
-        self.drawn += 1;
-        Hash::digest(HashAlgorithm::Sha256, &parts)
+enum Source {
+    /// SHA-256 of the seed and a counter.
+    Seed {
+        seed: u64,
+        drawn: u64,
+    },
+    Script(VecDeque<u8>),
+}
+
+impl Source {
+    fn fill(&mut self, out: &mut [u8]) {
+        match self {
+            Self::Seed { seed, drawn } => {
+                for chunk in out.chunks_mut(32) {
+                    let parts: [&[u8]; 2] = [&seed.to_be_bytes(), &drawn.to_be_bytes()];
+                    let block = Hash::digest(HashAlgorithm::Sha256, &parts);
+                    chunk.copy_from_slice(&block[..chunk.len()]);
+                    *drawn += 1;
+                }
+            }
+            Self::Script(bytes) => {
+                assert!(out.len() <= bytes.len(), "the script has no {} bytes more", out.len());
+                let script = bytes.drain(..out.len());
+                out.iter_mut().zip(script).for_each(|(to, from)| *to = from);
+            }
+        }
     }
 }
 
 thread_local! {
-    static GENERATOR: Cell<Option<Generator>> = const { Cell::new(None) };
+    static SOURCE: RefCell<Option<Source>> = const { RefCell::new(None) };
 }

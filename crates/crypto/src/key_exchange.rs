@@ -95,26 +95,29 @@ impl KeyExchange {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Unsupported`] for other algorithms than X25519 and P-256,
-    /// [`CryptoError::InvalidKey`] for a private key of a wrong length or value.
+    /// [`CryptoError::Unsupported`] for a hybrid, [`CryptoError::InvalidKey`] for a private key of
+    /// a wrong length or value.
     #[cfg(feature = "deterministic")]
     pub fn from_private(
         algorithm: KeyExchangeAlgorithm,
         private: &[u8],
     ) -> Result<Self, CryptoError> {
+        let parts = algorithm.parts();
+        if parts.kem.is_some() {
+            return Err(CryptoError::Unsupported);
+        }
         let mut share = vec![0; algorithm.client_share_len()];
-        let classic = match algorithm {
-            KeyExchangeAlgorithm::X25519 => {
+        let classic = match parts.classic {
+            Classic::X25519 => {
                 let array = private.try_into().map_err(|_| CryptoError::InvalidKey)?;
                 share.copy_from_slice(&x25519::public_from_private(array));
                 ClassicKey::X25519(Secret::new(private))
             }
-            KeyExchangeAlgorithm::P256 => {
-                let key = EcKey::from_scalar(Curve::P256, private)?;
+            Classic::Nist(curve) => {
+                let key = EcKey::from_scalar(curve, private)?;
                 key.write_point(&mut share)?;
                 ClassicKey::Nist(key)
             }
-            _ => return Err(CryptoError::Unsupported),
         };
         Ok(Self(Box::new(Inner { algorithm, classic, kem: None, share })))
     }

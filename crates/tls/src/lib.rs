@@ -36,6 +36,17 @@
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 
 #![forbid(unsafe_code)]
+// No panics from peer bytes: the whole core, not only the parts that see them first.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod config;
 mod connection;
@@ -44,6 +55,8 @@ mod handshake;
 mod key_log;
 mod keys;
 mod record;
+#[cfg(test)]
+mod testing;
 
 pub use config::client::{ClientConfig, ClientConfigBuilder};
 pub use config::common::ConfigError;

@@ -16,7 +16,7 @@ use crate::record::sealer::Padding;
 
 /// A client's configuration, shared by any number of connections.
 ///
-/// ```
+/// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let roots = tercel::pki::Roots::new();
 /// let config = tercel::ClientConfig::builder().roots(roots).alpn(&["http/1.1"]).build()?;

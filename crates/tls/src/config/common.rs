@@ -67,7 +67,9 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoVersion => f.write_str("no protocol version is enabled"),
-            Self::UnknownVersion(version) => write!(f, "the version {version:?} is not implemented"),
+            Self::UnknownVersion(version) => {
+                write!(f, "the version {version:?} is not implemented")
+            }
             Self::NoCipherSuite => f.write_str("no cipher suite fits the enabled versions"),
             Self::UnknownCipherSuite(suite) => {
                 write!(f, "the cipher suite {suite:?} is not implemented")
@@ -96,7 +98,7 @@ impl std::error::Error for ConfigError {}
 impl Common {
     pub(crate) fn new() -> Self {
         Self {
-            versions: vec![ProtocolVersion::TLS13, ProtocolVersion::TLS12],
+            versions: vec![ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2],
             suites: default_suites(),
             suites_chosen: false,
             groups: GROUPS.to_vec(),
@@ -125,7 +127,7 @@ impl Common {
         if self.versions.is_empty() {
             return Err(ConfigError::NoVersion);
         }
-        let known = [ProtocolVersion::TLS13, ProtocolVersion::TLS12];
+        let known = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
         if let Some(version) = self.versions.iter().find(|version| !known.contains(version)) {
             return Err(ConfigError::UnknownVersion(*version));
         }
@@ -157,9 +159,9 @@ impl Common {
 
     fn has_version_of(&self, suite: &Suite) -> bool {
         self.has_version(if suite.is_tls13() {
-            ProtocolVersion::TLS13
+            ProtocolVersion::TLS1_3
         } else {
-            ProtocolVersion::TLS12
+            ProtocolVersion::TLS1_2
         })
     }
 

@@ -72,8 +72,7 @@ impl Credential {
         chain: Vec<CertificateDer<'static>>,
         key: &PrivateKeyDer<'_>,
     ) -> Result<Self, CredentialError> {
-        let key =
-            SigningKey::from_der(key.secret_der()).map_err(|_| CredentialError::BadKey)?;
+        let key = SigningKey::from_der(key.secret_der()).map_err(|_| CredentialError::BadKey)?;
         Self::with_signer(chain, Arc::new(key))
     }
 
@@ -90,8 +89,8 @@ impl Credential {
             return Err(CredentialError::KeyMismatch);
         }
         if let (Some(spki), Some(leaf)) = (signer.public_key_spki(), chain.first()) {
-            let leaf_spki =
-                tercel_pki::subject_public_key_info(leaf).map_err(|_| CredentialError::BadCertificate)?;
+            let leaf_spki = tercel_pki::subject_public_key_info(leaf)
+                .map_err(|_| CredentialError::BadCertificate)?;
             if spki != leaf_spki {
                 return Err(CredentialError::KeyMismatch);
             }
@@ -186,9 +185,9 @@ impl Credential {
     pub fn covers(&self, host: &str) -> bool {
         self.names.iter().any(|name| match name.strip_prefix("*.") {
             None => name.eq_ignore_ascii_case(host),
-            Some(parent) => host
-                .split_once('.')
-                .is_some_and(|(label, rest)| !label.is_empty() && rest.eq_ignore_ascii_case(parent)),
+            Some(parent) => host.split_once('.').is_some_and(|(label, rest)| {
+                !label.is_empty() && rest.eq_ignore_ascii_case(parent)
+            }),
         })
     }
 }
@@ -206,7 +205,8 @@ fn leaf_kind(chain: &[CertificateDer<'_>]) -> Result<KeyKind, CredentialError> {
     if chain.is_empty() {
         return Err(CredentialError::EmptyChain);
     }
-    let key = tercel_pki::end_entity_public_key(chain).map_err(|_| CredentialError::BadCertificate)?;
+    let key =
+        tercel_pki::end_entity_public_key(chain).map_err(|_| CredentialError::BadCertificate)?;
     Ok(key.kind())
 }
 
@@ -249,7 +249,7 @@ impl CredentialRequest<'_> {
     }
 
     fn curve_fits(&self, kind: KeyKind) -> bool {
-        if self.version != ProtocolVersion::TLS12 || self.side == Side::Client {
+        if self.version != ProtocolVersion::TLS1_2 || self.side == Side::Client {
             return true;
         }
         match (&self.groups, scheme::curve(kind)) {

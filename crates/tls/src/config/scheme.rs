@@ -30,7 +30,7 @@ pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
 
 /// Whether a handshake signature by `scheme` may be made with a key of `kind`.
 pub(crate) fn usable(scheme: SignatureScheme, kind: KeyKind, version: ProtocolVersion) -> bool {
-    let tls13 = version == ProtocolVersion::TLS13;
+    let tls13 = version == ProtocolVersion::TLS1_3;
     match scheme {
         // RSASSA-PKCS1-v1_5 is for certificates only in TLS 1.3. RFC 9846 4.3.3
         SignatureScheme::RSA_PKCS1_SHA256

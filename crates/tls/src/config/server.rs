@@ -162,7 +162,7 @@ impl ServerConfigBuilder {
                 }
                 let set = Arc::new(set);
                 known_names = Some(Arc::clone(&set));
-                Policy::Here(set)
+                Policy::Here(set as Arc<dyn SelectCredential>)
             }
         };
         if self.client_auth != ClientAuth::None && self.client_verifier.is_none() {

@@ -41,7 +41,13 @@ impl VerifyPeer for ChainPolicy {
             Side::Client => Usage::Client,
         };
         self.verifier
-            .verify(usage, identity.chain, identity.server_name, identity.ocsp_response, identity.now)
+            .verify(
+                usage,
+                identity.chain,
+                identity.server_name,
+                identity.ocsp_response,
+                identity.now,
+            )
             .map(|_| ())
     }
 

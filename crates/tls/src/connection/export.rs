@@ -32,7 +32,12 @@ impl Exporter {
     /// # Errors
     /// [`Misuse::InvalidArgument`] for lengths the protocol has no room for: an output beyond 255 hash
     /// lengths or a label beyond 249 bytes (TLS 1.3), a context beyond 65535 bytes (TLS 1.2).
-    pub fn export(&self, label: &[u8], context: Option<&[u8]>, out: &mut [u8]) -> Result<(), Error> {
+    pub fn export(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         match &self.0 {
             Kind::Tls13(secret) => secret
                 .export(label, context.unwrap_or_default(), out)
@@ -51,8 +56,8 @@ impl Exporter {
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         match &self.0 {
-            Kind::Tls13(_) => ProtocolVersion::TLS13,
-            Kind::Tls12(_) => ProtocolVersion::TLS12,
+            Kind::Tls13(_) => ProtocolVersion::TLS1_3,
+            Kind::Tls12(_) => ProtocolVersion::TLS1_2,
         }
     }
 }

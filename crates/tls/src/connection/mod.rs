@@ -38,7 +38,8 @@ impl Connection {
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2, which has no traffic secrets.
     pub fn traffic_secrets(&self) -> Result<(Vec<u8>, Vec<u8>), Error> {
-        let (Some(read), Some(write)) = (self.receiver.post().secret(), self.sender.secret()) else {
+        let (Some(read), Some(write)) = (self.receiver.post().secret(), self.sender.secret())
+        else {
             return Err(Misuse::WrongVersion.into());
         };
         Ok((read.as_bytes().to_vec(), write.as_bytes().to_vec()))

@@ -4,8 +4,8 @@
 //! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller.
 
 use tercel_wire::{
-    AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate, KeyUpdateRequest,
-    NewSessionTicket, ProtocolVersion,
+    AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate,
+    KeyUpdateRequest, NewSessionTicket, ProtocolVersion,
 };
 
 use super::link::Link;
@@ -29,6 +29,7 @@ pub(crate) struct PostHandshake {
 }
 
 /// What a handled record means for the receiver.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     GoOn,
     Closed,
@@ -49,10 +50,6 @@ impl PostHandshake {
 
     pub(crate) fn set_joiner(&mut self, joiner: Joiner) {
         self.joiner = joiner;
-    }
-
-    pub(crate) fn version(&self) -> ProtocolVersion {
-        self.version
     }
 
     pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
@@ -91,7 +88,7 @@ impl PostHandshake {
         let (level, description) = read_alert(content, self.version)?;
         match (level, description) {
             (AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY) => Ok(After::Closed),
-            (_, AlertDescription::CLOSE_NOTIFY) if self.version == ProtocolVersion::TLS13 => {
+            (_, AlertDescription::CLOSE_NOTIFY) if self.version == ProtocolVersion::TLS1_3 => {
                 Ok(After::Closed)
             }
             _ => {
@@ -104,7 +101,7 @@ impl PostHandshake {
     fn message(&mut self, message: &[u8], opener: &mut Opener, link: &Link) -> Result<(), Error> {
         let kind = HandshakeType(message.first().copied().unwrap_or_default());
         let body = message.get(4..).unwrap_or_default();
-        if self.version != ProtocolVersion::TLS13 {
+        if self.version != ProtocolVersion::TLS1_3 {
             // We neither start nor grant another handshake. RFC 5246 7.4.1.1
             return Err(match (kind, self.side) {
                 (HandshakeType::HELLO_REQUEST, Side::Client)
@@ -162,7 +159,7 @@ pub(crate) fn read_alert(
     let (level, description) = (AlertLevel(*level), AlertDescription(*description));
     let known = level == AlertLevel::WARNING || level == AlertLevel::FATAL;
     // In TLS 1.3 the level says nothing. RFC 9846 6
-    if !known && version != ProtocolVersion::TLS13 {
+    if !known && version != ProtocolVersion::TLS1_3 {
         return Err(Peer::IllegalAlertLevel.into());
     }
     Ok((level, description))
@@ -175,7 +172,7 @@ pub(crate) fn ignorable(
     version: ProtocolVersion,
     in_a_row: &mut u8,
 ) -> Result<(), Error> {
-    let ignored = if version == ProtocolVersion::TLS13 {
+    let ignored = if version == ProtocolVersion::TLS1_3 {
         // The only alert besides close_notify that is no error. RFC 9846 6.1
         description == AlertDescription::USER_CANCELED
     } else {

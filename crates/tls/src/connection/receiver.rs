@@ -3,14 +3,14 @@
 //! Must not know: sockets, and the sender but for one atomic word. What is not application data goes
 //! to [`super::post_handshake`]. Next: [`super::sender`].
 
-use tercel_wire::{ContentType, ProtocolVersion};
+use tercel_wire::ContentType;
 
 use super::buffer::Received;
 use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
 use crate::error::Error;
 use crate::record::joiner::Joiner;
-use crate::record::opener::{Opener, OpenedInto};
+use crate::record::opener::{OpenedInto, Opener};
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
 pub struct Receiver {
@@ -122,14 +122,19 @@ impl Receiver {
                     let region = out.get_mut(..length.saturating_add(1).min(out.len()));
                     let region = region.unwrap_or_default();
                     let content = region.get(..length).unwrap_or_default();
-                    let after = self.post.handle(content_type, content, &mut self.opener, &self.link);
+                    let after =
+                        self.post.handle(content_type, content, &mut self.opener, &self.link);
                     tercel_crypto::wipe(region);
                     self.after(after)?;
                 }
                 Some(OpenedInto::Plain(opened)) => {
                     let content = record.get(opened.plaintext).unwrap_or_default();
-                    let after =
-                        self.post.handle(opened.content_type, content, &mut self.opener, &self.link);
+                    let after = self.post.handle(
+                        opened.content_type,
+                        content,
+                        &mut self.opener,
+                        &self.link,
+                    );
                     self.after(after)?;
                 }
             }
@@ -165,10 +170,6 @@ impl Receiver {
     #[must_use]
     pub fn max_opened_length(&self) -> usize {
         crate::record::limits::MAX_PROTECTED_TLS12
-    }
-
-    pub(crate) fn version(&self) -> ProtocolVersion {
-        self.post.version()
     }
 
     pub(crate) fn post(&self) -> &PostHandshake {
@@ -211,15 +212,11 @@ impl Receiver {
     }
 
     fn after(&mut self, after: Result<After, Error>) -> Result<(), Error> {
-        match after {
-            Ok(After::GoOn) => Ok(()),
-            Ok(After::Closed) => {
-                self.state = State::Closed;
-                self.link.peer_closed();
-                Ok(())
-            }
-            Err(error) => Err(self.fail(error)),
+        if after.map_err(|error| self.fail(error))? == After::Closed {
+            self.state = State::Closed;
+            self.link.peer_closed();
         }
+        Ok(())
     }
 
     fn fail(&mut self, error: Error) -> Error {

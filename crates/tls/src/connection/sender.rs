@@ -116,7 +116,8 @@ impl Sender {
     /// # Errors
     /// If a cryptographic operation fails.
     pub fn control(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.state == State::Open && (self.link.signals().any() || self.sealer.key_nearly_spent())
+        if self.state == State::Open
+            && (self.link.signals().any() || self.sealer.key_nearly_spent())
         {
             self.write_pending(out)?;
         }
@@ -193,7 +194,7 @@ impl Sender {
             }
             return Ok(());
         }
-        let tls13 = self.version == ProtocolVersion::TLS13;
+        let tls13 = self.version == ProtocolVersion::TLS1_3;
         if signals.peer_closed() && !tls13 {
             // In TLS 1.2 a close is answered at once, in TLS 1.3 it ends one direction only. RFC 5246 7.2.1
             return self.alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);

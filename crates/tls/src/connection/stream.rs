@@ -29,14 +29,7 @@ impl<T: Read + Write> Stream<T> {
     /// Joins a connection with its transport. `received` holds what the handshake has read too far.
     #[must_use]
     pub fn new(transport: T, connection: Connection, received: Received) -> Self {
-        Self {
-            transport,
-            connection,
-            received,
-            opened: Vec::new(),
-            taken: 0,
-            sealed: Vec::new(),
-        }
+        Self { transport, connection, received, opened: Vec::new(), taken: 0, sealed: Vec::new() }
     }
 
     /// The connection.
@@ -156,7 +149,7 @@ impl<T: Read + Write> Read for Stream<T> {
 
 impl<T: Read + Write> Write for Stream<T> {
     fn write(&mut self, plaintext: &[u8]) -> io::Result<usize> {
-        let most = 4 * self.connection.sender.max_fragment();
+        let most = self.connection.sender.max_fragment().saturating_mul(4);
         let now = plaintext.get(..most).unwrap_or(plaintext);
         self.connection.sender.seal_to(now, &mut self.sealed).map_err(to_io)?;
         self.send_sealed()?;

@@ -139,7 +139,7 @@ impl Driver {
     }
 
     fn received_alert(&mut self, content: &[u8]) -> Result<(), Error> {
-        let version = self.version.unwrap_or(ProtocolVersion::TLS12);
+        let version = self.version.unwrap_or(ProtocolVersion::TLS1_2);
         let (level, description) = post_handshake::read_alert(content, version)?;
         if description == AlertDescription::CLOSE_NOTIFY {
             return Err(Error::ClosedInHandshake);
@@ -162,7 +162,7 @@ impl Driver {
         if wanted == Some(Wanted::ChangeCipherSpec) {
             return Ok(true);
         }
-        if self.version != Some(ProtocolVersion::TLS13) {
+        if self.version != Some(ProtocolVersion::TLS1_3) {
             return Err(Peer::UnexpectedRecord.into());
         }
         self.change_cipher_specs = self.change_cipher_specs.saturating_add(1);
@@ -216,7 +216,7 @@ impl Driver {
 
     fn negotiated(&mut self, version: ProtocolVersion) {
         self.version = Some(version);
-        let tls13 = version == ProtocolVersion::TLS13;
+        let tls13 = version == ProtocolVersion::TLS1_3;
         self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
     }
 

@@ -14,9 +14,7 @@ use tercel_wire::{
 };
 
 use crate::config::credential::{Credential, CredentialRequest};
-use crate::config::policy::{
-    ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer,
-};
+use crate::config::policy::{ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer};
 use crate::config::server::ServerConfig;
 use crate::handshake::hello::negotiate;
 
@@ -145,7 +143,7 @@ pub(crate) fn request_from_message(
     body: &[u8],
     version: ProtocolVersion,
 ) -> Option<CredentialRequest<'_>> {
-    if version == ProtocolVersion::TLS13 {
+    if version == ProtocolVersion::TLS1_3 {
         let request = CertificateRequest::parse(body).ok()?;
         return Some(CredentialRequest {
             side: Side::Client,

@@ -9,9 +9,8 @@ use crate::record::limits;
 
 /// TLS 1.3: the limits count the content type. `theirs` bounds what we send, `ours` what they send.
 pub(crate) fn tls13(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> Command {
-    let write = theirs.map_or(common.max_fragment, |limit| {
-        limit.saturating_sub(1).min(common.max_fragment)
-    });
+    let write = theirs
+        .map_or(common.max_fragment, |limit| limit.saturating_sub(1).min(common.max_fragment));
     Command::RecordLimits { read: ours.map(|limit| limit.saturating_sub(1)), write: Some(write) }
 }
 

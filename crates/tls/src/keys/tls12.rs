@@ -24,7 +24,11 @@ pub(crate) const VERIFY_DATA: usize = 12;
 
 impl MainSecret12 {
     /// The extended main secret, bound to the handshake so far. RFC 7627 4
-    pub(crate) fn extended(suite: &'static Suite, shared: &SharedSecret, session_hash: &Digest) -> Self {
+    pub(crate) fn extended(
+        suite: &'static Suite,
+        shared: &SharedSecret,
+        session_hash: &Digest,
+    ) -> Self {
         Self::derive(suite, shared, b"extended master secret", &[session_hash])
     }
 
@@ -38,12 +42,7 @@ impl MainSecret12 {
         Self::derive(suite, shared, b"master secret", &[client_random, server_random])
     }
 
-    fn derive(
-        suite: &'static Suite,
-        shared: &SharedSecret,
-        label: &[u8],
-        seed: &[&[u8]],
-    ) -> Self {
+    fn derive(suite: &'static Suite, shared: &SharedSecret, label: &[u8], seed: &[&[u8]]) -> Self {
         let premaster = Tls12Prf::new(suite.hash, shared.as_bytes());
         let secret = Secret::with(MAIN_SECRET, |out| premaster.fill(label, seed, out));
         Self { prf: Tls12Prf::new(suite.hash, secret.as_bytes()), secret, suite }
@@ -102,7 +101,11 @@ pub(crate) struct Exporter12 {
 }
 
 impl Exporter12 {
-    pub(crate) fn new(main: MainSecret12, client_random: [u8; 32], server_random: [u8; 32]) -> Self {
+    pub(crate) fn new(
+        main: MainSecret12,
+        client_random: [u8; 32],
+        server_random: [u8; 32],
+    ) -> Self {
         Self { main, client_random, server_random }
     }
 

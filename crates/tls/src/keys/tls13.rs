@@ -6,7 +6,7 @@
 //! ```
 //! Must not know: messages, sockets, who is client. Next: `handshake/tls13/`, which walks these stages.
 
-use tercel_crypto::{Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret, hkdf_extract};
+use tercel_crypto::{Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret};
 
 use super::suite::Suite;
 use crate::error::{Error, Local};
@@ -17,12 +17,14 @@ fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
     let [.., high, low] = out.len().to_be_bytes();
     let [.., label_length] = label.len().wrapping_add(PREFIX.len()).to_be_bytes();
     let [.., context_length] = context.len().to_be_bytes();
-    let info: [&[u8]; 5] =
-        [&[high, low, label_length], PREFIX, label, &[context_length], context];
+    let info: [&[u8]; 5] = [&[high, low, label_length], PREFIX, label, &[context_length], context];
     prk.expand(&info, out);
 }
 
 const PREFIX: &[u8] = b"tls13 ";
+
+/// What the prefix leaves of the 255 bytes a label may have. RFC 9846 7.1
+const MAX_LABEL: usize = 249;
 
 /// Derive-Secret, with the transcript hash already taken. RFC 9846 7.1
 fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
@@ -101,7 +103,10 @@ impl MainSecret {
 
     /// `finished` is the transcript hash of ClientHello to the server's Finished.
     pub(crate) fn exporter_secret(&self, finished: &Digest) -> ExporterSecret {
-        ExporterSecret { secret: derive_secret(&self.prk, b"exp master", finished), hash: self.suite.hash }
+        ExporterSecret {
+            secret: derive_secret(&self.prk, b"exp master", finished),
+            hash: self.suite.hash,
+        }
     }
 }
 
@@ -127,7 +132,8 @@ impl TrafficSecret {
     /// Key and IV. RFC 9846 7.3
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
-        let key = Secret::with(self.suite.aead.key_len(), |out| expand_label(&prk, b"key", &[], out));
+        let key =
+            Secret::with(self.suite.aead.key_len(), |out| expand_label(&prk, b"key", &[], out));
         let mut iv = [0_u8; 12];
         expand_label(&prk, b"iv", &[], &mut iv);
         Protection::tls13(self.suite.aead, key.as_bytes(), iv)
@@ -170,7 +176,7 @@ impl ExporterSecret {
     /// TLS-Exporter. An absent context and an empty one give the same value. RFC 9846 7.5
     pub(crate) fn export(&self, label: &[u8], context: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let longest = self.hash.output_len().saturating_mul(255);
-        if out.len() > longest || label.len() > 255 - PREFIX.len() {
+        if out.len() > longest || label.len() > MAX_LABEL {
             return Err(Local::Encode.into());
         }
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
@@ -183,7 +189,7 @@ impl ExporterSecret {
 
 /// What `CertificateVerify` signs. RFC 9846 4.5.3
 pub(crate) fn signed_content(context: &[u8; 33], transcript: &Digest) -> Vec<u8> {
-    let mut content = Vec::with_capacity(64 + 33 + 1 + transcript.len());
+    let mut content = Vec::with_capacity(64 + 33 + 1 + 64);
     content.resize(64, 0x20);
     content.extend_from_slice(context);
     content.push(0);
@@ -196,9 +202,3 @@ pub(crate) const SERVER_CONTEXT: &[u8; 33] = b"TLS 1.3, server CertificateVerify
 
 /// The context string of a client's `CertificateVerify`.
 pub(crate) const CLIENT_CONTEXT: &[u8; 33] = b"TLS 1.3, client CertificateVerify";
-
-/// HKDF-Extract as a plain function, for schedules outside a handshake.
-#[allow(dead_code)]
-pub(crate) fn extract(hash: HashAlgorithm, salt: &[u8], input: &[u8]) -> Secret {
-    hkdf_extract(hash, salt, input)
-}

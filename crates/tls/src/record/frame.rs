@@ -46,7 +46,7 @@ pub(crate) fn first(bytes: &[u8], expect: Expect, protected: bool) -> Result<Opt
     }
     let version_fits = match expect {
         Expect::AnyVersion => header.legacy_record_version.0 >> 8 == 3,
-        Expect::Tls12 => header.legacy_record_version == ProtocolVersion::TLS12,
+        Expect::Tls12 => header.legacy_record_version == ProtocolVersion::TLS1_2,
         Expect::Tls13 => true,
     };
     if !version_fits {

@@ -88,7 +88,11 @@ impl Opener {
     }
 
     /// Opens `record` where it lies. `None`: the record carries nothing and is to be dropped.
-    pub(crate) fn open(&mut self, frame: Frame, record: &mut [u8]) -> Result<Option<Opened>, Error> {
+    pub(crate) fn open(
+        &mut self,
+        frame: Frame,
+        record: &mut [u8],
+    ) -> Result<Option<Opened>, Error> {
         let Some(construction) = self.construction() else {
             return self.open_plain(frame, record.len());
         };

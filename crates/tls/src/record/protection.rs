@@ -41,7 +41,11 @@ impl Protection {
     }
 
     /// `fixed_iv` is 4 bytes for GCM (RFC 5288 3), 12 for ChaCha20-Poly1305 (RFC 7905 2).
-    pub(crate) fn tls12(algorithm: AeadAlgorithm, key: &[u8], fixed_iv: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn tls12(
+        algorithm: AeadAlgorithm,
+        key: &[u8],
+        fixed_iv: &[u8],
+    ) -> Result<Self, Error> {
         let construction = match algorithm {
             AeadAlgorithm::ChaCha20Poly1305 => Construction::Tls12ChaCha,
             _ => Construction::Tls12Gcm,
@@ -127,8 +131,7 @@ impl Protection {
     ) -> Result<core::ops::Range<usize>, Error> {
         let sequence = self.next_sequence()?;
         let short = Error::Peer(Peer::BadRecordMac);
-        let (header, body) =
-            record.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(short)?;
+        let (header, body) = record.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(short)?;
         let (start, opened) = match self.construction {
             Construction::Tls13 => {
                 let nonce = xor_nonce(&self.iv, sequence);
@@ -164,9 +167,7 @@ impl Protection {
         let short = Error::Peer(Peer::BadRecordMac);
         let (header, body) = record.split_first_chunk::<{ limits::HEADER }>().ok_or(short)?;
         let opened = match self.construction {
-            Construction::Tls13 => {
-                self.key.open(&xor_nonce(&self.iv, sequence), header, body, out)
-            }
+            Construction::Tls13 => self.key.open(&xor_nonce(&self.iv, sequence), header, body, out),
             Construction::Tls12ChaCha => {
                 let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
                 let aad = tls12_aad(sequence, content_type, length);

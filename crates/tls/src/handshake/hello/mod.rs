@@ -33,7 +33,7 @@ pub(crate) async fn server(
     let parsed = parse_hello(&hello)?;
     let config = choose_config(&mut flow, config, &hello, &parsed).await?;
     match negotiate::version(&parsed, &config.common)? {
-        ProtocolVersion::TLS13 => tls13::server::handshake(&mut flow, &config, hello).await,
+        ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
         _ => tls12::server::handshake(&mut flow, &config, hello).await,
     }
 }
@@ -49,7 +49,7 @@ pub(crate) async fn client(
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     let hello = ServerHello::parse(message.body())?;
     match chosen_version(&hello, &config)? {
-        ProtocolVersion::TLS13 => {
+        ProtocolVersion::TLS1_3 => {
             tls13::client::handshake(&mut flow, &config, offer, message).await
         }
         _ => tls12::client::handshake(&mut flow, &config, offer, message).await,
@@ -81,20 +81,23 @@ async fn choose_config(
 }
 
 /// The version a server chose. RFC 9846 4.2.3, 4.3.1
-fn chosen_version(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<ProtocolVersion, Error> {
+fn chosen_version(
+    hello: &ServerHello<'_>,
+    config: &ClientConfig,
+) -> Result<ProtocolVersion, Error> {
     let version = match hello.extensions.supported_versions {
         // Only TLS 1.3 is chosen this way. RFC 9846 4.3.1
-        Some(ProtocolVersion::TLS13) => ProtocolVersion::TLS13,
+        Some(ProtocolVersion::TLS1_3) => ProtocolVersion::TLS1_3,
         Some(_) => return Err(Peer::WrongVersionChosen.into()),
         None if hello.is_hello_retry_request() => return Err(Peer::MissingServerExtension.into()),
-        None if hello.legacy_version == ProtocolVersion::TLS12 => ProtocolVersion::TLS12,
+        None if hello.legacy_version == ProtocolVersion::TLS1_2 => ProtocolVersion::TLS1_2,
         None => return Err(Peer::UnsupportedVersion.into()),
     };
     if config.common.has_version(version) {
         return Ok(version);
     }
     match version {
-        ProtocolVersion::TLS13 => Err(Peer::WrongVersionChosen.into()),
+        ProtocolVersion::TLS1_3 => Err(Peer::WrongVersionChosen.into()),
         _ => Err(Peer::UnsupportedVersion.into()),
     }
 }

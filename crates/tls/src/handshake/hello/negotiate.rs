@@ -11,21 +11,20 @@ use crate::config::common::Common;
 use crate::config::credential::CredentialRequest;
 use crate::config::policy::Side;
 use crate::config::server::ServerConfig;
-use crate::error::{Error, Local, Peer};
+use crate::error::{Error, Peer};
 use crate::keys::suite::{self, Authentication, Suite};
 
 /// The highest version in common. RFC 9846 4.3.1, 4.2.1
-pub(crate) fn version(
-    hello: &ClientHello<'_>,
-    common: &Common,
-) -> Result<ProtocolVersion, Error> {
+pub(crate) fn version(hello: &ClientHello<'_>, common: &Common) -> Result<ProtocolVersion, Error> {
     let offered = |version| match &hello.extensions.supported_versions {
         Some(versions) => versions.contains(version),
         // Without the extension the legacy field means what it says. RFC 9846 4.2.1
-        None => version == ProtocolVersion::TLS12 && hello.legacy_version >= ProtocolVersion::TLS12,
+        None => {
+            version == ProtocolVersion::TLS1_2 && hello.legacy_version >= ProtocolVersion::TLS1_2
+        }
     };
     let both = |version: &ProtocolVersion| common.has_version(*version) && offered(*version);
-    let best = [ProtocolVersion::TLS13, ProtocolVersion::TLS12];
+    let best = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
     let chosen = best.into_iter().find(both).ok_or(Peer::UnsupportedVersion)?;
     let highest = best.into_iter().find(|version| common.has_version(*version));
     let fallback = hello.cipher_suites.contains(CipherSuite::TLS_FALLBACK_SCSV);
@@ -69,9 +68,7 @@ fn choose_suite(
         ours().find(|suite| hello.cipher_suites.contains(suite.code))
     } else {
         // A client that puts ChaCha20 first lacks fast AES, and its battery counts for more.
-        let chacha = |suite: &&Suite| {
-            suite.aead == tercel_crypto::AeadAlgorithm::ChaCha20Poly1305
-        };
+        let chacha = |suite: &&Suite| suite.aead == tercel_crypto::AeadAlgorithm::ChaCha20Poly1305;
         client_first()
             .filter(chacha)
             .or_else(|| ours().find(|suite| hello.cipher_suites.contains(suite.code)))
@@ -82,10 +79,7 @@ fn choose_suite(
 /// The group of a TLS 1.3 handshake: ours in order, but among equals one whose share is there.
 ///
 /// A hybrid group is worth a round trip, one classic group instead of another is not.
-pub(crate) fn group13(
-    hello: &ClientHello<'_>,
-    config: &ServerConfig,
-) -> Result<NamedGroup, Error> {
+pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let theirs = hello.extensions.supported_groups.ok_or(Peer::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
     let has_share = |group: NamedGroup| shares.iter().any(|share| share.group == group);
@@ -100,10 +94,7 @@ pub(crate) fn group13(
 }
 
 /// The group of a TLS 1.2 handshake: hybrids are for TLS 1.3 only.
-pub(crate) fn group12(
-    hello: &ClientHello<'_>,
-    config: &ServerConfig,
-) -> Result<NamedGroup, Error> {
+pub(crate) fn group12(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let mut ours = config.common.groups.iter().copied().filter(|group| !is_hybrid(*group));
     let chosen = match &hello.extensions.supported_groups {
         // A client that says nothing takes any; P-256 is what all of them have. RFC 8422 4
@@ -120,9 +111,7 @@ pub(crate) fn group12(
 pub(crate) fn is_hybrid(group: NamedGroup) -> bool {
     matches!(
         group,
-        NamedGroup::X25519MLKEM768
-            | NamedGroup::SECP256R1MLKEM768
-            | NamedGroup::SECP384R1MLKEM1024
+        NamedGroup::X25519MLKEM768 | NamedGroup::SECP256R1MLKEM768 | NamedGroup::SECP384R1MLKEM1024
     )
 }
 
@@ -155,10 +144,9 @@ pub(crate) fn credential_request<'a>(
     version: ProtocolVersion,
     config: &ServerConfig,
 ) -> Option<CredentialRequest<'a>> {
-    let tls13 = version == ProtocolVersion::TLS13;
-    let serves = |authentication: Authentication| {
-        tls13 || suite12(hello, config, authentication).is_ok()
-    };
+    let tls13 = version == ProtocolVersion::TLS1_3;
+    let serves =
+        |authentication: Authentication| tls13 || suite12(hello, config, authentication).is_ok();
     Some(CredentialRequest {
         side: Side::Server,
         version,
@@ -172,15 +160,18 @@ pub(crate) fn credential_request<'a>(
 
 /// The error for a server that has no credential to show.
 pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> Error {
-    let unknown = |known: &crate::config::credential::Credentials| {
-        known.refuses_name(server_name(hello))
-    };
+    let unknown =
+        |known: &crate::config::credential::Credentials| known.refuses_name(server_name(hello));
     if config.known_names.as_deref().is_some_and(unknown) {
         return Peer::UnrecognizedName.into();
     }
     let theirs = hello.cipher_suites;
     let none_in_common = !theirs.iter().any(|code| suite::find(code).is_some());
-    if none_in_common { Peer::NoSharedCipherSuite.into() } else { Peer::NoCommonSignatureScheme.into() }
+    if none_in_common {
+        Peer::NoSharedCipherSuite.into()
+    } else {
+        Peer::NoCommonSignatureScheme.into()
+    }
 }
 
 /// The (RSA, ECDSA and EdDSA) kinds a TLS 1.2 server accepts from clients. RFC 5246 7.4.4, RFC 8422 5.5
@@ -190,9 +181,4 @@ pub(crate) fn key_kinds_of(request: &CertificateRequestTls12<'_>) -> (bool, bool
         types.contains(ClientCertificateType::RSA_SIGN),
         types.contains(ClientCertificateType::ECDSA_SIGN),
     )
-}
-
-/// Whether our own side lacks what the call needs, which is not the peer's fault.
-pub(crate) fn missing_credential() -> Error {
-    Local::NoCredential.into()
 }

@@ -6,8 +6,8 @@ use pki_types::ServerName;
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
-    CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName, KeyShareEntry, List,
-    NamedGroup, ProtocolName, ProtocolVersion, ServerNameOffer,
+    CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName,
+    KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerNameOffer,
 };
 
 use super::{group, negotiate};
@@ -28,15 +28,19 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    pub(crate) fn new(config: &ClientConfig, server_name: ServerName<'static>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        config: &ClientConfig,
+        server_name: ServerName<'static>,
+    ) -> Result<Self, Error> {
         // One call for all public values.
         let mut fresh = [0_u8; 32 + 32 + 8];
         tercel_crypto::fill_random(&mut fresh)?;
         let (random, rest) = fresh.split_first_chunk::<32>().ok_or(Local::Encode)?;
         let (session_id, seed) = rest.split_first_chunk::<32>().ok_or(Local::Encode)?;
         let seed = seed.first_chunk().copied().map_or(0, u64::from_be_bytes);
-        let tls13 = config.common.has_version(ProtocolVersion::TLS13);
-        let session_id = if tls13 && config.middlebox_compatibility { &session_id[..] } else { &[] };
+        let tls13 = config.common.has_version(ProtocolVersion::TLS1_3);
+        let session_id =
+            if tls13 && config.middlebox_compatibility { &session_id[..] } else { &[] };
         let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
@@ -134,8 +138,8 @@ impl Offer {
         second: bool,
     ) -> Result<(), Error> {
         let common = &config.common;
-        let tls13 = common.has_version(ProtocolVersion::TLS13);
-        let tls12 = common.has_version(ProtocolVersion::TLS12);
+        let tls13 = common.has_version(ProtocolVersion::TLS1_3);
+        let tls12 = common.has_version(ProtocolVersion::TLS1_2);
         let mut suites: Vec<CipherSuite> = common.usable_suites().map(|suite| suite.code).collect();
         if config.fallback_scsv {
             suites.push(CipherSuite::TLS_FALLBACK_SCSV);
@@ -158,11 +162,10 @@ impl Offer {
             }
             _ => None,
         };
-        let versions: Vec<ProtocolVersion> =
-            [ProtocolVersion::TLS13, ProtocolVersion::TLS12]
-                .into_iter()
-                .filter(|version| common.has_version(*version))
-                .collect();
+        let versions: Vec<ProtocolVersion> = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2]
+            .into_iter()
+            .filter(|version| common.has_version(*version))
+            .collect();
         let extensions = ClientExtensions {
             server_name: host.map(ServerNameOffer::HostName),
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
@@ -180,7 +183,7 @@ impl Offer {
             ..Default::default()
         };
         let hello = ClientHello {
-            legacy_version: ProtocolVersion::TLS12,
+            legacy_version: ProtocolVersion::TLS1_2,
             random: &self.random,
             session_id: &self.session_id,
             cipher_suites: List::of(&suites),

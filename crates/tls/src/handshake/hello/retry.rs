@@ -93,14 +93,14 @@ fn send_retry(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let retry = ServerHello {
-        legacy_version: ProtocolVersion::TLS12,
+        legacy_version: ProtocolVersion::TLS1_2,
         random: &ServerHello::RETRY_RANDOM,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
-            supported_versions: Some(ProtocolVersion::TLS13),
-            key_share: Some(ServerKeyShare::Retry(group)),
+            supported_versions: Some(ProtocolVersion::TLS1_3),
+            key_share: Some(ServerKeyShare::SelectedGroup(group)),
             ..Default::default()
         },
     };
@@ -114,7 +114,11 @@ fn send_retry(
 
 /// A second ClientHello may change its key share, early data, cookie, pre-shared keys and padding,
 /// and nothing else. RFC 9846 4.2.2
-fn compare(first: &ClientHello<'_>, second: &ClientHello<'_>, group: NamedGroup) -> Result<(), Error> {
+fn compare(
+    first: &ClientHello<'_>,
+    second: &ClientHello<'_>,
+    group: NamedGroup,
+) -> Result<(), Error> {
     let changed = || Error::Peer(Peer::SecondHelloChanged);
     check(second)?;
     if first.legacy_version != second.legacy_version
@@ -145,7 +149,9 @@ fn compare(first: &ClientHello<'_>, second: &ClientHello<'_>, group: NamedGroup)
     let kept = |entry: (ExtensionType, &[u8])| {
         second.extensions.received.iter().any(|other| other == entry)
     };
-    if !before.all(kept) || after.by_ref().count() != first.extensions.received.iter().filter(fixed).count() {
+    if !before.all(kept)
+        || after.by_ref().count() != first.extensions.received.iter().filter(fixed).count()
+    {
         return Err(changed());
     }
     Ok(())

@@ -93,10 +93,7 @@ pub(crate) fn send_certificate(
     credential: Option<&Arc<Credential>>,
 ) -> Result<(), Error> {
     let chain = credential.map(|credential| credential.chain()).unwrap_or_default();
-    flow.send_with(
-        |out| CertificateTls12::encode_chain(chain, out),
-        |bytes| transcript.add(bytes),
-    )
+    flow.send_with(|out| CertificateTls12::encode_chain(chain, out), |bytes| transcript.add(bytes))
 }
 
 /// The chain in a peer's Certificate; `None` if it is empty.
@@ -132,7 +129,7 @@ pub(crate) async fn receive_verify(
     let message = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
     let verify = CertificateVerify::parse(message.body())?;
     let content = transcript.take_messages();
-    let version = ProtocolVersion::TLS12;
+    let version = ProtocolVersion::TLS1_2;
     signature::verify(leaf, verify.algorithm, version, offered, &content, verify.signature)?;
     transcript.add(message.bytes());
     Ok(verify.algorithm)

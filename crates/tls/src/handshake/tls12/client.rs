@@ -40,10 +40,10 @@ pub(crate) async fn handshake(
     offer: Offer,
     first: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS12));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
     let hello = ServerHello::parse(first.body())?;
     let suite = check(&hello, config, &offer)?;
-    let mut facts = Facts::new(ProtocolVersion::TLS12, suite.code);
+    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     let extended = accept_extensions(&hello, config, &mut facts)?;
     let randoms = Randoms { client: offer.random, server: *hello.random };
     let mut transcript = Transcript::keeping_messages(suite.hash);
@@ -107,16 +107,14 @@ fn check(
     let tail = hello.random.last_chunk::<8>();
     let marked = tail == Some(&ServerHello::DOWNGRADE_TO_TLS12)
         || tail == Some(&ServerHello::DOWNGRADE_BELOW_TLS12);
-    if marked && config.common.has_version(ProtocolVersion::TLS13) {
+    if marked && config.common.has_version(ProtocolVersion::TLS1_3) {
         return Err(Peer::Downgrade.into());
     }
     // We resume nothing: the id for middleboxes may not come back as a session. RFC 9846 E.4
     if !offer.session_id.is_empty() && hello.session_id_echo == offer.session_id.as_slice() {
         return Err(Peer::SessionIdNotEchoed.into());
     }
-    let allowed = |kind: ExtensionType| {
-        offer.offered(kind) && IN_SERVER_HELLO.contains(&kind)
-    };
+    let allowed = |kind: ExtensionType| offer.offered(kind) && IN_SERVER_HELLO.contains(&kind);
     if !hello.extensions.types().all(allowed) {
         return Err(Peer::UnexpectedExtension.into());
     }
@@ -183,7 +181,8 @@ async fn receive_certificate(
 ) -> Result<Shown, Error> {
     let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
     let shown = auth::shown(&message, Side::Server)?.ok_or(Peer::EmptyCertificate)?;
-    let key = tercel_pki::end_entity_public_key(&shown.chain).map_err(|_| Peer::BadCertificateKey)?;
+    let key =
+        tercel_pki::end_entity_public_key(&shown.chain).map_err(|_| Peer::BadCertificateKey)?;
     if suite.authentication != Some(auth::authentication_of(key.kind())) {
         return Err(Peer::WrongCertificateType.into());
     }
@@ -224,7 +223,7 @@ fn receive_key_exchange(
     let params = message.body().get(parsed.signed_range()).unwrap_or_default();
     let content = auth::signed_params(randoms, params);
     let offered = &config.common.signature_schemes;
-    let version = ProtocolVersion::TLS12;
+    let version = ProtocolVersion::TLS1_2;
     signature::verify(leaf, parsed.algorithm, version, offered, &content, parsed.signature)?;
     let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
     let exchange = KeyExchange::generate(algorithm)?;
@@ -262,7 +261,7 @@ async fn select_credential(
     message: &Message,
 ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
     let Some(policy) = &config.credentials else { return Ok(None) };
-    let version = ProtocolVersion::TLS12;
+    let version = ProtocolVersion::TLS1_2;
     let request = request_from_message(message.body(), version).ok_or(Peer::UnexpectedMessage)?;
     let source = || RequestSource::Request { message: message.bytes().to_vec(), version };
     let Some(credential) = identity::select(flow, policy, &request, source).await? else {

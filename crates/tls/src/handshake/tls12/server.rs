@@ -37,7 +37,7 @@ pub(crate) async fn handshake(
     config: &Arc<ServerConfig>,
     message: SharedHello,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS12));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
     let extended = extended_main_secret(&hello, config)?;
@@ -47,7 +47,7 @@ pub(crate) async fn handshake(
     let authentication = auth::authentication_of(credential.kind());
     let suite = negotiate::suite12(&hello, config, authentication)?;
 
-    let mut facts = Facts::new(ProtocolVersion::TLS12, suite.code);
+    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.group = Some(group);
     facts.alpn = alpn.map(<[u8]>::to_vec);
     facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
@@ -56,16 +56,22 @@ pub(crate) async fn handshake(
     facts.own_signature_scheme = Some(scheme);
 
     let asks = config.client_auth != ClientAuth::None;
-    let mut transcript = if asks {
-        Transcript::keeping_messages(suite.hash)
-    } else {
-        Transcript::new(suite.hash)
-    };
+    let mut transcript =
+        if asks { Transcript::keeping_messages(suite.hash) } else { Transcript::new(suite.hash) };
     transcript.add(&message);
     let randoms = Randoms { client: *hello.random, server: server_random(config)? };
     let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
     let answers = Answers { extended, secure_renegotiation, alpn, staple: staple.is_some() };
-    send_server_hello(flow, config, &hello, suite, &randoms, &credential, &answers, &mut transcript)?;
+    send_server_hello(
+        flow,
+        config,
+        &hello,
+        suite,
+        &randoms,
+        &credential,
+        &answers,
+        &mut transcript,
+    )?;
     auth::send_certificate(flow, &mut transcript, Some(&credential))?;
     if let Some(ocsp_response) = staple {
         flow.send(&CertificateStatus { ocsp_response }, &mut transcript)?;
@@ -143,18 +149,15 @@ async fn select_credential(
     message: &SharedHello,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
-    let version = ProtocolVersion::TLS12;
+    let version = ProtocolVersion::TLS1_2;
     // Without the extension a client can verify SHA-1 only, which we do not sign. RFC 5246 7.4.1.4.1
     let request = negotiate::credential_request(hello, version, config)
         .ok_or(Peer::NoCommonSignatureScheme)?;
     if request.key_kinds == (false, false) {
         return Err(Peer::NoSharedCipherSuite.into());
     }
-    let source = || RequestSource::Hello {
-        hello: Arc::clone(message),
-        version,
-        config: Arc::clone(config),
-    };
+    let source =
+        || RequestSource::Hello { hello: Arc::clone(message), version, config: Arc::clone(config) };
     let credential = identity::select(flow, &config.credentials, &request, source).await?;
     let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
     let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
@@ -165,7 +168,7 @@ async fn select_credential(
 fn server_random(config: &ServerConfig) -> Result<[u8; 32], Error> {
     let mut random = [0_u8; 32];
     tercel_crypto::fill_random(&mut random)?;
-    if config.common.has_version(ProtocolVersion::TLS13) {
+    if config.common.has_version(ProtocolVersion::TLS1_3) {
         if let Some(tail) = random.last_chunk_mut() {
             *tail = ServerHello::DOWNGRADE_TO_TLS12;
         }
@@ -193,7 +196,7 @@ fn send_server_hello(
     };
     let formats = [EcPointFormat::UNCOMPRESSED];
     let message = ServerHello {
-        legacy_version: ProtocolVersion::TLS12,
+        legacy_version: ProtocolVersion::TLS1_2,
         random: &randoms.server,
         // Nothing is stored, so nothing is named. RFC 5246 7.4.1.3
         session_id_echo: &[],

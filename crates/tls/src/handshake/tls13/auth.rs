@@ -7,8 +7,8 @@ use std::sync::Arc;
 use pki_types::CertificateDer;
 use tercel_wire::{
     Certificate, CertificateEntryExtensions, CertificateStatus, CertificateVerify, ClientHello,
-    ExtensionType, Finished, HandshakeMessage, HandshakeType, List, ProtocolVersion,
-    SerializedSct, SignatureScheme, Writer,
+    ExtensionType, Finished, HandshakeMessage, HandshakeType, List, ProtocolVersion, SerializedSct,
+    SignatureScheme, Writer,
 };
 
 use crate::config::credential::Credential;
@@ -115,7 +115,7 @@ pub(crate) async fn receive(
     let verify = CertificateVerify::parse(message.body())?;
     let content = signed_content(context_of(side), &transcript.digest());
     let leaf = shown.chain.first().ok_or(Peer::EmptyCertificate)?;
-    let version = ProtocolVersion::TLS13;
+    let version = ProtocolVersion::TLS1_3;
     signature::verify(leaf, verify.algorithm, version, offered, &content, verify.signature)?;
     transcript.add(message.bytes());
     Ok(Some(Received { shown, scheme: verify.algorithm }))
@@ -135,18 +135,10 @@ pub(crate) fn check_finished(
     Ok(())
 }
 
-fn shown(
-    parsed: &Certificate<'_>,
-    side: Side,
-    wishes: Wishes,
-) -> Result<Option<Shown>, Error> {
-    let mut shown = Shown {
-        side,
-        chain: Vec::new(),
-        ocsp_response: None,
-        signed_certificate_timestamps: None,
-    };
-    for entry in parsed.certificate_list.iter() {
+fn shown(parsed: &Certificate<'_>, side: Side, wishes: Wishes) -> Result<Option<Shown>, Error> {
+    let mut shown =
+        Shown { side, chain: Vec::new(), ocsp_response: None, signed_certificate_timestamps: None };
+    for entry in parsed.certificate_list {
         // Extensions answer what was asked. RFC 9846 4.5.1
         if !entry.extensions.types().all(|kind| wishes.allow(kind)) {
             return Err(Peer::UnexpectedExtension.into());

@@ -33,10 +33,10 @@ pub(crate) async fn handshake(
     mut offer: Offer,
     first: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS13));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
     let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
     let hello = ServerHello::parse(message.body())?;
-    let mut facts = Facts::new(ProtocolVersion::TLS13, suite.code);
+    let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.retried = retried;
 
     let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
@@ -72,8 +72,7 @@ pub(crate) async fn handshake(
     // The server has said all it says under handshake keys.
     flow.install_read(main.server);
     if let Some(request) = request {
-        facts.own_signature_scheme =
-            authenticate(flow, config, &mut transcript, request).await?;
+        facts.own_signature_scheme = authenticate(flow, config, &mut transcript, request).await?;
     }
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
@@ -104,7 +103,7 @@ async fn settle(
     transcript.add(first.bytes());
     let group = match hello.extensions.key_share {
         None => None,
-        Some(ServerKeyShare::Retry(group)) => {
+        Some(ServerKeyShare::SelectedGroup(group)) => {
             // A group that we have, and have not sent a share for. RFC 9846 4.2.4, 4.3.8
             if !config.common.groups.contains(&group) || offer.has_share(config, group) {
                 return Err(Peer::WrongGroup.into());
@@ -129,7 +128,7 @@ async fn settle(
         return Err(Peer::SecondRetry.into());
     }
     // The choice of TLS 1.3 and of the suite stands. RFC 9846 4.2.4
-    if after.extensions.supported_versions != Some(ProtocolVersion::TLS13) {
+    if after.extensions.supported_versions != Some(ProtocolVersion::TLS1_3) {
         return Err(Peer::WrongVersionChosen.into());
     }
     if check(&after, config, offer)? != suite {
@@ -149,7 +148,7 @@ fn check(
     config: &ClientConfig,
     offer: &Offer,
 ) -> Result<&'static Suite, Error> {
-    if hello.legacy_version != ProtocolVersion::TLS12 {
+    if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(Peer::IllegalParameter.into());
     }
     if hello.session_id_echo != offer.session_id.as_slice() {
@@ -198,7 +197,7 @@ async fn receive_encrypted_extensions(
     facts: &mut Facts,
 ) -> Result<(), Error> {
     let message = flow.read_expected(HandshakeType::ENCRYPTED_EXTENSIONS).await?;
-    let extensions = EncryptedExtensions::parse(message.body())?.extensions;
+    let extensions = EncryptedExtensions::parse(message.body())?;
     for kind in extensions.types() {
         // Answers to what was not asked, and extensions that belong elsewhere. RFC 9846 4.3
         if !offer.offered(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
@@ -280,7 +279,7 @@ async fn authenticate(
     transcript: &mut Transcript,
     message: Message,
 ) -> Result<Option<tercel_wire::SignatureScheme>, Error> {
-    let version = ProtocolVersion::TLS13;
+    let version = ProtocolVersion::TLS1_3;
     let body = message.body().to_vec();
     let request = request_from_message(&body, version).ok_or(Peer::MissingServerExtension)?;
     let mut chosen: Option<(Arc<Credential>, tercel_wire::SignatureScheme)> = None;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateRequest, CertificateRequestExtensions, ClientHello, CompressionMethod,
-    DistinguishedName, EncryptedExtensions, EncryptedExtensionsSet, Finished, HandshakeType,
-    KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerHello,
-    ServerHelloExtensions, ServerKeyShare,
+    DistinguishedName, EncryptedExtensions, Finished, HandshakeType, KeyShareEntry, List,
+    NamedGroup, ProtocolName, ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
 use super::auth::{self, Received, Wishes};
@@ -36,11 +35,11 @@ pub(crate) async fn handshake(
     config: &Arc<ServerConfig>,
     first: SharedHello,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS13));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
     let settled = retry::settle(flow, config, first).await?;
     let Settled { hello: message, suite, group, mut transcript, retried } = settled;
     let hello = parse_hello(&message)?;
-    let mut facts = Facts::new(ProtocolVersion::TLS13, suite.code);
+    let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.group = Some(group);
     facts.retried = retried;
     facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
@@ -99,14 +98,11 @@ async fn select_credential(
     message: &SharedHello,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, tercel_wire::SignatureScheme), Error> {
-    let version = ProtocolVersion::TLS13;
-    let request = negotiate::credential_request(hello, version, config)
-        .ok_or(Peer::MissingExtension)?;
-    let source = || RequestSource::Hello {
-        hello: Arc::clone(message),
-        version,
-        config: Arc::clone(config),
-    };
+    let version = ProtocolVersion::TLS1_3;
+    let request =
+        negotiate::credential_request(hello, version, config).ok_or(Peer::MissingExtension)?;
+    let source =
+        || RequestSource::Hello { hello: Arc::clone(message), version, config: Arc::clone(config) };
     let credential = identity::select(flow, &config.credentials, &request, source).await?;
     let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
     let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
@@ -143,13 +139,13 @@ fn send_server_hello(
     let mut random = [0_u8; 32];
     tercel_crypto::fill_random(&mut random)?;
     let server_hello = ServerHello {
-        legacy_version: ProtocolVersion::TLS12,
+        legacy_version: ProtocolVersion::TLS1_2,
         random: &random,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
-            supported_versions: Some(ProtocolVersion::TLS13),
+            supported_versions: Some(ProtocolVersion::TLS1_3),
             key_share: Some(ServerKeyShare::Entry(KeyShareEntry { group, key_exchange: share })),
             ..Default::default()
         },
@@ -184,12 +180,10 @@ fn send_encrypted_extensions(
     let offered = &hello.extensions;
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
     let message = EncryptedExtensions {
-        extensions: EncryptedExtensionsSet {
-            server_name: negotiate::server_name(hello).map(|_| ()),
-            alpn: alpn.map(ProtocolName),
-            record_size_limit: limit,
-            ..Default::default()
-        },
+        server_name: negotiate::server_name(hello).map(|_| ()),
+        alpn: alpn.map(ProtocolName),
+        record_size_limit: limit,
+        ..Default::default()
     };
     flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
     flow.order(Command::Padding(config.common.padding));

@@ -1,0 +1,108 @@
+//! The corpus in the tree, replayed and changed at random for about a second a target, without a fuzzer.
+
+#![forbid(unsafe_code)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// Runs a target over its corpus, then over changed copies of it.
+fn replay(name: &str, target: fn(&[u8]) -> bool) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(name);
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let seeds: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    assert!(seeds.len() > 1, "the corpus of {name} is all but empty");
+
+    for (file, seed) in files.iter().zip(&seeds) {
+        let parsed = target(seed);
+        // Seeds with a name are meant to be read; what a fuzzer added is named by its hash.
+        let is_valid =
+            file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"valid"));
+        assert!(parsed || !is_valid, "{} is no message any more", file.display());
+    }
+
+    let mut random = Xorshift(0x9e37_79b9_7f4a_7c15);
+    let end = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < end {
+        for _ in 0..64 {
+            let mut input = Input(random.pick(&seeds).clone());
+            for _ in 0..=random.below(4) {
+                change(&mut input.0, &seeds, &mut random);
+            }
+            target(&input.0);
+        }
+    }
+}
+
+/// One change: of a byte, of the length, or a piece of another seed.
+fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Xorshift) {
+    let at = random.below(bytes.len() + 1);
+    let there = at < bytes.len();
+    match random.below(6) {
+        0 if there => bytes[at] ^= 1 << random.below(8),
+        1 if there => bytes[at] = *random.pick(&[0, 1, 2, 0x7f, 0x80, 0xfe, 0xff]),
+        2 if there => drop(bytes.remove(at)),
+        3 => bytes.truncate(at),
+        4 => {
+            let other = random.pick(seeds).clone();
+            let from = random.below(other.len() + 1);
+            let to = from + random.below(other.len() - from + 1);
+            bytes.splice(at..at, other[from..to].iter().copied());
+            bytes.truncate(1 << 14);
+        }
+        _ => bytes.insert(at, u8::try_from(random.below(256)).unwrap()),
+    }
+}
+
+/// Prints itself if it makes a target panic, so that it can be kept.
+struct Input(Vec<u8>);
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let hex: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+            eprintln!("input: {hex}");
+        }
+    }
+}
+
+/// Small, fast, and the same every time.
+struct Xorshift(u64);
+
+impl Xorshift {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+
+    fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+}
+
+macro_rules! targets {
+    ($($target:ident)*) => {$(
+        #[test]
+        fn $target() {
+            replay(stringify!($target), tercel_fuzz_targets::$target);
+        }
+    )*};
+}
+
+targets! {
+    client_hello
+    server_hello
+    encrypted_extensions
+    certificate
+    certificate_request
+    certificate_verify_finished
+    key_exchange_12
+    tickets
+    record_alert
+}
