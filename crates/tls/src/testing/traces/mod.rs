@@ -8,12 +8,19 @@ mod file;
 mod steps;
 
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
-use tercel_wire::{CipherSuite, ContentType, HandshakeType, ServerHello};
+use tercel_pki::RefusalReason;
+use tercel_wire::{
+    Certificate, CertificateVerify, CipherSuite, ContentType, HandshakeMessage, HandshakeType,
+    ServerHello, SignatureScheme,
+};
 
 use crate::config::policy::Side;
+use crate::config::scheme;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
+use crate::keys::tls13::{
+    CLIENT_CONTEXT, EarlySecret, HandshakeSecret, SERVER_CONTEXT, TrafficSecret, signed_content,
+};
 use crate::record::frame::Expect;
 use crate::record::opener::Opener;
 use crate::record::protection::Protection;
@@ -148,6 +155,10 @@ impl<'t> Play<'t> {
             }
             (HandshakeType::FINISHED, Side::Server) => self.server_finished(message),
             (HandshakeType::FINISHED, Side::Client) => self.client_finished(message),
+            (HandshakeType::CERTIFICATE_VERIFY, _) => {
+                self.certificate_verify(who, message);
+                self.transcript.add(message);
+            }
             // Not part of the handshake. RFC 9846 4.5.1
             (HandshakeType::NEW_SESSION_TICKET, _) => {}
             _ => self.transcript.add(message),
@@ -192,6 +203,23 @@ impl<'t> Play<'t> {
         self.handshake = Some((client, server));
     }
 
+    /// Whoever made this signature signed what we would have it sign.
+    fn certificate_verify(&self, who: Side, message: &[u8]) {
+        let certificate = self.trace.step(who, "message Certificate").value("Certificate");
+        let certificate = Certificate::parse(&certificate[4..]).unwrap();
+        let leaf = certificate.certificate_list.first().unwrap().cert_data;
+        let key = tercel_pki::end_entity_public_key(&[leaf.into()]);
+        let verify = CertificateVerify::parse(&message[4..]).unwrap();
+        if verify.algorithm == SignatureScheme::RSA_PSS_RSAE_SHA256 {
+            // Their RSA keys have 1024 bits, which we do not take from anyone.
+            return assert_eq!(key.err(), Some(RefusalReason::InvalidKey));
+        }
+        let context = if who == Side::Client { CLIENT_CONTEXT } else { SERVER_CONTEXT };
+        let content = signed_content(context, &self.transcript.digest());
+        let algorithm = scheme::algorithm(verify.algorithm).unwrap();
+        key.unwrap().verify(algorithm, &content, verify.signature).unwrap();
+    }
+
     fn server_finished(&mut self, message: &[u8]) {
         let (_, server) = self.handshake.as_ref().unwrap();
         let expected = self.trace.step(Side::Server, "finished").value("finished");
@@ -219,9 +247,7 @@ impl<'t> Play<'t> {
         self.transcript.add(message);
         let hash = self.trace.value("derive res master", "hash");
         assert_eq!(&*self.transcript.digest(), hash);
-        self.protect(Side::Client, |play| {
-            play.application.as_ref().unwrap().protection().unwrap()
-        });
+        self.protect(Side::Client, |play| play.application.as_ref().unwrap().protection().unwrap());
     }
 
     /// What one side writes and the other reads is protected like this from here on.

@@ -101,12 +101,9 @@ fn hkdf_label(length: u8, label: &str, context: &[u8]) -> Vec<u8> {
 fn message(step: &Step, name: &str) {
     let octets = step.value(name);
     let header = MessageHeader::parse(octets.first_chunk().unwrap());
-    assert_eq!(format!("{:?}", header.handshake_type).replace('_', ""), shout(name));
+    let registered = format!("{:?}", header.handshake_type).replace('_', "");
+    assert_eq!(registered, name.to_ascii_lowercase());
     let body = header.length as usize;
     let binders = body + 4 - octets.len();
     assert!(binders == 0 || (binders == 35 && name == "ClientHello"), "{name}: {binders}");
-}
-
-fn shout(name: &str) -> String {
-    name.to_ascii_uppercase()
 }
