@@ -55,6 +55,8 @@ mod handshake;
 mod key_log;
 mod keys;
 mod record;
+#[cfg(test)]
+mod testing;
 
 pub use config::client::{ClientConfig, ClientConfigBuilder};
 pub use config::common::ConfigError;
