@@ -151,7 +151,8 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &role in roles {
         for version in Version::ALL {
-            cells.extend(peer.keys.iter().map(|&key| Cell::plain(role, version, key)));
+            let keys = peer.keys.iter().filter(|&&key| usable(key, version, peer));
+            cells.extend(keys.map(|&key| Cell::plain(role, version, key)));
             cells.push(subject_limited(role, version));
             cells.extend(pairs(peer, role, version));
             cells.extend(client_certificates(role, version));
@@ -161,6 +162,12 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
         cells.extend(refusals(role));
     }
     cells
+}
+
+/// In TLS 1.2 a client's groups limit ECDSA keys as well (RFC 8422 5.1).
+fn usable(key: Key, version: Version, peer: &Abilities) -> bool {
+    let has_p521 = peer.groups.iter().any(|group| group.name == "secp521r1");
+    version == Version::Tls13 || key != Key::P521 || has_p521
 }
 
 fn shared(some: &[&'static Group], others: &[&'static Group]) -> Vec<&'static Group> {
@@ -222,10 +229,11 @@ fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
         Role::Serve => LimitedBy::Subject,
         Role::Connect => LimitedBy::Peer,
     };
-    let group = peer.groups.iter().find(|group| group.name == "secp521r1");
+    // The last of the classic ones: secp521r1, where the peer has it.
+    let group = *peer.groups.iter().rfind(|group| !group.hybrid)?;
     let possible = role == Role::Serve || peer.limits_group;
     possible.then(|| Cell {
-        group: group.copied(),
+        group: Some(group),
         limited_by,
         retry: true,
         ..Cell::plain(role, Version::Tls13, Key::P256)

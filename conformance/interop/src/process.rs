@@ -40,6 +40,8 @@ impl Process {
     }
 
     fn spawn(mut command: Command, echo: bool) -> Result<Self> {
+        // A Rust program's backtrace would only bury its message.
+        command.env("RUST_BACKTRACE", "0");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let (stdin, stdout, stderr) = streams(&mut child)?;

@@ -78,11 +78,11 @@ impl Relay {
         self.reached.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn from_client(&self) -> Vec<u8> {
+    pub(crate) fn client_said(&self) -> Vec<u8> {
         self.from_client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn from_server(&self) -> Vec<u8> {
+    pub(crate) fn server_said(&self) -> Vec<u8> {
         self.from_server.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

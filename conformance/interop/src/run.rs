@@ -187,7 +187,7 @@ impl Parties {
     }
 
     fn check_negotiated(&self, cell: &Cell) -> Result<()> {
-        let seen = evidence::negotiated(&self.relay.from_server()).context("no ServerHello")?;
+        let seen = evidence::negotiated(&self.relay.server_said()).context("no ServerHello")?;
         ensure!(seen.version == cell.version.code(), "negotiated version {:04x}", seen.version);
         if let Some(suite) = cell.suite {
             ensure!(seen.suite == suite.code, "negotiated suite {:04x}", seen.suite);
@@ -212,7 +212,7 @@ impl Parties {
         if !refused_here || !in_clear {
             return Ok(());
         }
-        let recorded = if by_client { self.relay.from_client() } else { self.relay.from_server() };
+        let recorded = if by_client { self.relay.client_said() } else { self.relay.server_said() };
         match evidence::alert(&recorded) {
             Some(description) => ensure!(
                 fault.alerts().contains(&description),
@@ -245,9 +245,17 @@ impl Parties {
     }
 
     /// The last lines each program wrote to its standard error.
-    fn quotes(&self) -> String {
+    fn quotes(&mut self) -> String {
         let mut quotes = String::new();
-        for (who, process) in [("server", &self.server), ("client", &self.client)] {
+        for (who, process) in [("server", &mut self.server), ("client", &mut self.client)] {
+            // The last words of a program that has just ended may still be in the pipe.
+            let patience = Instant::now() + Duration::from_millis(200);
+            while process.ended().is_ok_and(|ended| ended.is_some())
+                && !process.complaints().ended()
+                && Instant::now() < patience
+            {
+                thread::sleep(Duration::from_millis(2));
+            }
             let text = process.complaints().text();
             let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
             for line in &lines[lines.len().saturating_sub(8)..] {

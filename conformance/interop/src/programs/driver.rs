@@ -59,7 +59,8 @@ impl Driver {
         let mut driver = Self { name: name.to_owned(), launch, abilities: Abilities::usual(false) };
         if !driver.launch.is_empty() {
             let told = output_of(driver.command().arg("abilities"));
-            driver.abilities = told.map_or(Abilities::usual(false), |told| abilities(&told));
+            driver.abilities =
+                told.and_then(|told| abilities(&told)).unwrap_or(Abilities::usual(false));
         }
         driver
     }
@@ -117,14 +118,14 @@ fn limit(command: &mut Command, limits: Limits) {
     }
 }
 
-fn abilities(told: &str) -> Abilities {
+fn abilities(told: &str) -> Option<Abilities> {
     let words = |wanted: &str| -> Vec<&str> {
         let lines = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let line = lines.into_iter().find(|words| words.first() == Some(&wanted));
         line.map_or(Vec::new(), |words| words[1..].to_vec())
     };
     let limits = words("limits");
-    Abilities {
+    let abilities = Abilities {
         keys: words("keys").into_iter().filter_map(key).collect(),
         groups: words("groups").into_iter().filter_map(group).collect(),
         limits_group: limits.contains(&"group"),
@@ -132,15 +133,22 @@ fn abilities(told: &str) -> Abilities {
         limits_suite_tls12: limits.contains(&"suite1.2"),
         limits_suite_tls13: limits.contains(&"suite1.3"),
         ..Abilities::usual(true)
-    }
+    };
+    let usable = !abilities.keys.is_empty() && abilities.groups.iter().any(|group| !group.hybrid);
+    usable.then_some(abilities)
 }
 
 fn build_go(folder: &Path) -> Option<Vec<OsString>> {
     let source = folder.join("go");
     fs::create_dir_all(&source).ok()?;
     fs::write(source.join("main.go"), include_str!("../../peers/go/main.go")).ok()?;
-    fs::write(source.join("go.mod"), include_str!("../../peers/go/go.mod")).ok()?;
-    let mut build = Command::new(find("go")?);
+    let go = find("go")?;
+    // The version named in go.mod also decides which groups are on, so it must be the installed one.
+    let version = output_of(Command::new(&go).args(["env", "GOVERSION"]))?;
+    let numbers: Vec<_> = version.trim().trim_start_matches("go").splitn(3, ['.', '-']).collect();
+    let [major, minor, ..] = numbers[..] else { return None };
+    fs::write(source.join("go.mod"), format!("module peer\n\ngo {major}.{minor}\n")).ok()?;
+    let mut build = Command::new(go);
     build.args(["build", "-o", "peer", "."]).current_dir(&source);
     // What is installed must do: nothing is fetched for a test.
     build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
