@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::programs::{Abilities, ClientAuth};
+use crate::programs::{Abilities, ClientAuth, RecordSize};
 use crate::terms::{Group, Key, Suite, Version, suites};
 
 /// What the subject (Tercel) does in a cell; the peer does the other.
@@ -57,6 +57,8 @@ pub(crate) struct Cell {
     pub(crate) client: Client,
     /// The client checks the address 127.0.0.1 instead of a name.
     pub(crate) by_address: bool,
+    /// The peer is told to keep records, its own or those it gets, to this size.
+    pub(crate) record_size: Option<u16>,
     /// A HelloRetryRequest must be seen.
     pub(crate) retry: bool,
     pub(crate) fault: Option<Fault>,
@@ -129,6 +131,7 @@ impl Cell {
             group: None,
             client: Client::Anonymous,
             by_address: false,
+            record_size: None,
             retry: false,
             fault: None,
         }
@@ -156,6 +159,7 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
             cells.push(subject_limited(role, version));
             cells.extend(pairs(peer, role, version));
             cells.extend(client_certificates(role, version));
+            cells.extend(small_records(subject, peer, role, version));
         }
         cells.push(Cell { by_address: true, ..Cell::plain(role, Version::Tls13, Key::P256) });
         cells.extend(retry(peer, role));
@@ -223,6 +227,22 @@ fn client_certificates(role: Role, version: Version) -> Vec<Cell> {
     cells
 }
 
+/// The smallest size that every program takes. What a client may send could be limited too, but the
+/// only client that asks for it, gnutls-cli, then drops what does not fit into one record.
+fn small_records(
+    subject: &Abilities,
+    peer: &Abilities,
+    role: Role,
+    version: Version,
+) -> Option<Cell> {
+    let possible = match peer.record_size {
+        RecordSize::Fixed => false,
+        RecordSize::Sent => true,
+        RecordSize::Received => role == Role::Connect && subject.heeds_record_size,
+    };
+    possible.then(|| Cell { record_size: Some(512), ..Cell::plain(role, version, Key::P256) })
+}
+
 /// The server's only group is one whose share no client sends unasked.
 fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
     let limited_by = match role {
@@ -273,6 +293,9 @@ impl fmt::Display for Cell {
         }
         if self.by_address {
             f.write_str(" by-address")?;
+        }
+        if let Some(size) = self.record_size {
+            write!(f, " records-{size}")?;
         }
         if self.retry {
             f.write_str(" retry")?;

@@ -54,6 +54,12 @@ pub(crate) fn alert(recorded: &[u8]) -> Option<u8> {
     })
 }
 
+/// The length of the longest protected record.
+pub(crate) fn longest_record(recorded: &[u8]) -> Option<usize> {
+    let protected = records(recorded).filter(|(kind, _)| *kind == APPLICATION_DATA);
+    protected.map(|(_, body)| body.len()).max()
+}
+
 fn records(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let (header, rest) = bytes.split_at_checked(5)?;
@@ -178,6 +184,14 @@ mod tests {
         assert_eq!(alert(&record(21, &[1, 0])), None);
         assert_eq!(alert(&[record(23, &[0; 9]), record(21, &[2, 70])].concat()), None);
         assert_eq!(alert(&record(21, &[2, 70])[..6]), None);
+    }
+
+    #[test]
+    fn measures_only_whole_protected_records() {
+        let sent = [record(22, &[0; 90]), record(23, &[0; 40]), record(23, &[0; 50])].concat();
+        assert_eq!(longest_record(&sent), Some(50));
+        assert_eq!(longest_record(&sent[..sent.len() - 1]), Some(40));
+        assert_eq!(longest_record(&[]), None);
     }
 
     #[test]

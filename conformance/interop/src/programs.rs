@@ -51,6 +51,20 @@ pub(crate) struct Abilities {
     pub(crate) limits_hybrid: bool,
     pub(crate) limits_suite_tls12: bool,
     pub(crate) limits_suite_tls13: bool,
+    pub(crate) record_size: RecordSize,
+    /// It heeds the other side's record_size_limit (RFC 8449).
+    pub(crate) heeds_record_size: bool,
+}
+
+/// Whose records become small when a program is told a record size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RecordSize {
+    /// It cannot be told.
+    Fixed,
+    /// Those it sends.
+    Sent,
+    /// Those it receives: it sends record_size_limit.
+    Received,
 }
 
 impl Abilities {
@@ -66,6 +80,8 @@ impl Abilities {
             limits_hybrid: true,
             limits_suite_tls12: true,
             limits_suite_tls13: true,
+            record_size: RecordSize::Fixed,
+            heeds_record_size: false,
         }
     }
 
@@ -86,6 +102,7 @@ pub(crate) struct Limits {
     pub(crate) version: Option<Version>,
     pub(crate) suite: Option<&'static Suite>,
     pub(crate) group: Option<&'static Group>,
+    pub(crate) record_size: Option<u16>,
 }
 
 /// What a server asks of its clients.

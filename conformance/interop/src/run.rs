@@ -14,7 +14,7 @@ use crate::cells::{Cell, Client, Fault, LimitedBy, Role};
 use crate::evidence;
 use crate::pki::{Pki, SERVER_NAME};
 use crate::process::Process;
-use crate::programs::{Connect, Limits, Program, Serve};
+use crate::programs::{Connect, Limits, Program, RecordSize, Serve};
 use crate::relay::{Relay, free_port};
 use crate::terms::Version;
 
@@ -22,6 +22,8 @@ use crate::terms::Version;
 const LIMIT: Duration = Duration::from_secs(20);
 /// The bytes echoed in each cell.
 const PAYLOAD: usize = 1024 * 1024;
+/// What protection adds to a record at most: explicit nonce, content type, tag.
+const PROTECTION: usize = 8 + 1 + 16;
 /// The name of the file that holds the payload, for programs that fetch instead of echoing.
 pub(crate) const PAYLOAD_FILE: &str = "payload.txt";
 
@@ -74,6 +76,7 @@ struct Parties {
     relay: Relay,
     deadline: Instant,
     subject_explains: bool,
+    peer_record_size: RecordSize,
     fetches: bool,
 }
 
@@ -119,7 +122,8 @@ impl Parties {
         }))?;
         let deadline = Instant::now() + LIMIT;
         let subject_explains = subject.explains();
-        Ok(Self { server, client, relay, deadline, subject_explains, fetches })
+        let peer_record_size = peer.abilities().record_size;
+        Ok(Self { server, client, relay, deadline, subject_explains, peer_record_size, fetches })
     }
 
     fn expect_echo(&mut self, cell: &Cell, setting: &Setting) -> Result<()> {
@@ -145,6 +149,7 @@ impl Parties {
         let status = self.client_status()?;
         ensure!(status, "the payload came back, but the client reports failure");
         self.check_server(cell)?;
+        self.check_records(cell)?;
         self.check_negotiated(cell)
     }
 
@@ -183,6 +188,19 @@ impl Parties {
             let ended = self.server.ended()?;
             ensure!(ended.is_none(), "the server ended: {ended:?}");
         }
+        Ok(())
+    }
+
+    /// The side that had to keep its records small did.
+    fn check_records(&self, cell: &Cell) -> Result<()> {
+        let Some(size) = cell.record_size else { return Ok(()) };
+        let sent_by_subject = self.peer_record_size == RecordSize::Received;
+        let sent_by_client = sent_by_subject == (cell.role == Role::Connect);
+        let recorded =
+            if sent_by_client { self.relay.client_said() } else { self.relay.server_said() };
+        let longest = evidence::longest_record(&recorded).context("no protected record")?;
+        let allowed = usize::from(size) + PROTECTION;
+        ensure!(longest <= allowed, "a record of {longest} bytes was sent");
         Ok(())
     }
 
@@ -282,7 +300,12 @@ fn limits(cell: &Cell, subject: bool) -> Limits {
         return Limits { version: Some(version), ..Limits::default() };
     }
     if subject == (cell.limited_by == LimitedBy::Subject) {
-        return Limits { version: Some(cell.version), suite: cell.suite, group: cell.group };
+        return Limits {
+            version: Some(cell.version),
+            suite: cell.suite,
+            group: cell.group,
+            record_size: cell.record_size,
+        };
     }
     Limits::default()
 }

@@ -9,14 +9,17 @@
 //! both    [--version 1.2|1.3] [--suite NAME] [--group NAME]           IANA's names
 //! ```
 //!
-//! `limits` lists what can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`.
+//! `limits` lists what can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, and
+//! `record-size` where `--record-size N` bounds the plaintext of each record sent.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{Abilities, ClientAuth, Connect, Limits, Program, Serve, Server, find, output_of};
+use super::{
+    Abilities, ClientAuth, Connect, Limits, Program, RecordSize, Serve, Server, find, output_of,
+};
 use crate::terms::{group, key};
 
 /// A driver and how it is started.
@@ -116,6 +119,9 @@ fn limit(command: &mut Command, limits: Limits) {
     if let Some(group) = limits.group {
         command.args(["--group", group.name]);
     }
+    if let Some(size) = limits.record_size {
+        command.args(["--record-size", &size.to_string()]);
+    }
 }
 
 fn abilities(told: &str) -> Option<Abilities> {
@@ -132,6 +138,11 @@ fn abilities(told: &str) -> Option<Abilities> {
         limits_hybrid: limits.contains(&"hybrid"),
         limits_suite_tls12: limits.contains(&"suite1.2"),
         limits_suite_tls13: limits.contains(&"suite1.3"),
+        record_size: if limits.contains(&"record-size") {
+            RecordSize::Sent
+        } else {
+            RecordSize::Fixed
+        },
         ..Abilities::usual(true)
     };
     let usable = !abilities.keys.is_empty() && abilities.groups.iter().any(|group| !group.hybrid);

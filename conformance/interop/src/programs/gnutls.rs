@@ -5,7 +5,9 @@
 
 use std::process::Command;
 
-use super::{Abilities, ClientAuth, Connect, Limits, Program, Serve, Server, find, output_of};
+use super::{
+    Abilities, ClientAuth, Connect, Limits, Program, RecordSize, Serve, Server, find, output_of,
+};
 use crate::terms::{Version, group};
 
 /// The GnuTLS programs.
@@ -17,7 +19,8 @@ pub(crate) struct GnuTls {
 impl GnuTls {
     pub(crate) fn find() -> Self {
         let present = find("gnutls-cli").is_some() && find("gnutls-serv").is_some();
-        let mut abilities = Abilities::usual(present);
+        let mut abilities =
+            Abilities { record_size: RecordSize::Received, ..Abilities::usual(present) };
         let listed = output_of(Command::new("gnutls-cli").arg("--list")).unwrap_or_default();
         for name in ["X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024"] {
             let known = group(name).filter(|group| listed.contains(group_name(group.name)));
@@ -54,7 +57,7 @@ impl Program for GnuTls {
                 command.arg(&order.client_roots);
             }
         }
-        command.args(["--priority", &priority(order.limits)]);
+        limit(&mut command, order.limits);
         command.into()
     }
 
@@ -72,8 +75,15 @@ impl Program for GnuTls {
             command.arg("--x509certfile").arg(&credential.certificate);
             command.arg("--x509keyfile").arg(&credential.key);
         }
-        command.args(["--priority", &priority(order.limits)]);
+        limit(&mut command, order.limits);
         command
+    }
+}
+
+fn limit(command: &mut Command, limits: Limits) {
+    command.args(["--priority", &priority(limits)]);
+    if let Some(size) = limits.record_size {
+        command.args(["--recordsize", &size.to_string()]);
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use super::{Abilities, ClientAuth, Connect, Limits, Program, Serve, Server, find, output_of};
+use super::{
+    Abilities, ClientAuth, Connect, Limits, Program, RecordSize, Serve, Server, find, output_of,
+};
 use crate::pki::Credential;
 use crate::terms::{Key, Version, group};
 
@@ -15,7 +17,11 @@ pub(crate) struct OpenSsl {
 impl OpenSsl {
     pub(crate) fn find() -> Self {
         let present = find("openssl").is_some();
-        let mut abilities = Abilities { keys: Key::ALL.to_vec(), ..Abilities::usual(present) };
+        let mut abilities = Abilities {
+            keys: Key::ALL.to_vec(),
+            record_size: RecordSize::Sent,
+            ..Abilities::usual(present)
+        };
         // Older ones do not know this question and fail, which is an answer too.
         let listed = output_of(Command::new("openssl").args(["list", "-tls-groups", "-tls1_3"]));
         for name in listed.unwrap_or_default().split([':', '\n']) {
@@ -94,5 +100,8 @@ fn limit(command: &mut Command, limits: Limits) {
     }
     if let Some(group) = limits.group {
         command.args(["-groups", group.openssl]);
+    }
+    if let Some(size) = limits.record_size {
+        command.args(["-max_send_frag", &size.to_string()]);
     }
 }

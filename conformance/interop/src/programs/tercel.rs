@@ -21,6 +21,7 @@ impl Tercel {
         let abilities = Abilities {
             keys: Key::ALL.to_vec(),
             groups: all_groups(),
+            heeds_record_size: true,
             ..Abilities::usual(present)
         };
         Self { path, abilities }
