@@ -189,7 +189,7 @@ impl Handshake {
         None
     }
 
-    /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.4
+    /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.3
     pub fn half_rtt_sender(&mut self) -> Option<&mut Sender> {
         None
     }
