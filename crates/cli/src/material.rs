@@ -50,8 +50,7 @@ pub(crate) fn write_private(file: &Path, content: &[u8]) -> Result<()> {
         }
         _ => {}
     }
-    let mut created =
-        private_options().create_new(true).open(file).with_context(|| name(file))?;
+    let mut created = private_options().create_new(true).open(file).with_context(|| name(file))?;
     created.write_all(content).with_context(|| name(file))
 }
 
