@@ -115,13 +115,17 @@ impl Driver {
                     return Ok(true);
                 }
             } else if !self.joiner.is_empty() {
-                return Err(Peer::UnexpectedMessage.into());
+                return Err(Peer::ExcessHandshakeData.into());
             }
             let Some(frame) = self.opener.frame(received.unread())? else { return Ok(false) };
             let record = received.take(frame.total);
             let Some(opened) = self.opener.open(frame, record)? else { continue };
             let content = record.get(opened.plaintext).unwrap_or_default();
             match opened.content_type {
+                // Where a change_cipher_spec must come, only that may. RFC 5246 7.1
+                ContentType::HANDSHAKE if wanted != Some(Wanted::Message) => {
+                    return Err(Peer::UnexpectedRecord.into());
+                }
                 ContentType::HANDSHAKE => {
                     self.warnings_in_a_row = 0;
                     self.joiner.push(content);
