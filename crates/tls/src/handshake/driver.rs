@@ -185,6 +185,11 @@ impl Driver {
         for command in commands {
             match command {
                 Command::Send(length) => {
+                    // The peer has nothing to say before it has this: what waits is out of turn.
+                    // RFC 9846 2, RFC 5246 7.3
+                    if !self.joiner.is_empty() {
+                        return Err(Peer::ExcessHandshakeData.into());
+                    }
                     let (now, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
                     rest = later;
                     self.sealer.seal_to(ContentType::HANDSHAKE, now, out)?;
