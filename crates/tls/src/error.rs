@@ -240,9 +240,9 @@ impl Peer {
             }
             Self::RecordTooLong => A::RECORD_OVERFLOW,
             Self::BadRecordMac => A::BAD_RECORD_MAC,
-            Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
-            Self::MessageTooLong
-            | Self::WrongVersionChosen
+            // A length out of its range is a matter of form. RFC 9846 6
+            Self::MessageTooLong | Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
+            Self::WrongVersionChosen
             | Self::Downgrade
             | Self::WrongCipherSuiteChosen
             | Self::CipherSuiteChangedAfterRetry
