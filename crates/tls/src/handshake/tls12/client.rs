@@ -181,8 +181,7 @@ async fn receive_certificate(
 ) -> Result<Shown, Error> {
     let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
     let shown = auth::shown(&message, Side::Server)?.ok_or(Peer::EmptyCertificate)?;
-    let key =
-        tercel_pki::end_entity_public_key(&shown.chain).map_err(|_| Peer::BadCertificateKey)?;
+    let key = tercel_pki::end_entity_public_key(&shown.chain).map_err(Error::Refused)?;
     if suite.authentication != Some(auth::authentication_of(key.kind())) {
         return Err(Peer::WrongCertificateType.into());
     }
