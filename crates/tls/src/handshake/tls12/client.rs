@@ -125,10 +125,13 @@ fn check(
 }
 
 /// Extensions that may stand in a ServerHello of TLS 1.2.
-const IN_SERVER_HELLO: [ExtensionType; 9] = [
+///
+/// supported_groups may not, but some old servers send it back; it means nothing.
+const IN_SERVER_HELLO: [ExtensionType; 10] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,
     ExtensionType::STATUS_REQUEST,
+    ExtensionType::SUPPORTED_GROUPS,
     ExtensionType::EC_POINT_FORMATS,
     ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
     ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
