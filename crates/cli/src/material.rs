@@ -50,12 +50,10 @@ pub(crate) fn write_private(file: &Path, content: &[u8]) -> Result<()> {
         }
         _ => {}
     }
-    let mut created =
-        private_options().create_new(true).open(file).with_context(|| name(file))?;
+    let mut created = private_options().create_new(true).open(file).with_context(|| name(file))?;
     created.write_all(content).with_context(|| name(file))
 }
 
-#[cfg_attr(not(unix), expect(unused_mut))]
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);

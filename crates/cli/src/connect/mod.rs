@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
+use tercel::Misuse;
 use tercel::pki::Roots;
 use tercel::{AcceptAnyPeer, ClientConfig, ClientConfigBuilder, Connection, Handshake, Policy};
-use tercel::Misuse;
 
 use crate::transport::Transport;
 use crate::{explain, material};

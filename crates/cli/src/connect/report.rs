@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn values_stand_in_one_column() {
-        let text = aligned(&[("version", "TLS 1.3".to_owned()), ("tcp-connect", "1 ms".to_owned())]);
+        let text =
+            aligned(&[("version", "TLS 1.3".to_owned()), ("tcp-connect", "1 ms".to_owned())]);
         assert_eq!(text, "version      TLS 1.3\ntcp-connect  1 ms");
     }
 

@@ -79,7 +79,8 @@ mod tests {
         assert_eq!(target("localhost:443"), Some(("localhost".to_owned(), 443)));
         assert_eq!(target("[::1]:8443"), Some(("::1".to_owned(), 8443)));
         assert_eq!(target("192.0.2.1:1"), Some(("192.0.2.1".to_owned(), 1)));
-        for wrong in ["localhost", "::1:443", ":443", "[]:1", "[::1]", "a:0", "a:70000", "a:b", ""] {
+        for wrong in ["localhost", "::1:443", ":443", "[]:1", "[::1]", "a:0", "a:70000", "a:b", ""]
+        {
             assert_eq!(target(wrong), None, "{wrong}");
         }
     }

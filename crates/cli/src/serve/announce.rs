@@ -70,7 +70,8 @@ fn host(address: SocketAddr) -> String {
 /// A name of the user's first certificate, unless it is a pattern.
 fn name(identity: &Identity) -> Option<String> {
     let names = dns_names(identity.credentials.first()?.chain().first()?).ok()?;
-    let plain = |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b".-".contains(&b));
+    let plain =
+        |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b".-".contains(&b));
     names.into_iter().find(plain)
 }
 

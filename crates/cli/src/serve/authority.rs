@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize,
+    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize,
 };
 use tercel::Credential;
 use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -33,10 +33,7 @@ pub(crate) struct Authority {
 }
 
 /// Makes the authority, writes its files, and returns the server's credentials: ECDSA, then RSA.
-pub(crate) fn make(
-    folder: Option<&Path>,
-    address: IpAddr,
-) -> Result<(Authority, Vec<Credential>)> {
+pub(crate) fn make(folder: Option<&Path>, address: IpAddr) -> Result<(Authority, Vec<Credential>)> {
     let root_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let root_params = authority_params("Tercel test root", 1)?;
     let root_certificate = root_params.self_signed(&root_key)?;
@@ -116,8 +113,7 @@ fn authority_params(name: &str, authorities_below: u8) -> Result<CertificatePara
 }
 
 fn server_params(address: IpAddr) -> Result<CertificateParams> {
-    let mut addresses =
-        vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     if !address.is_unspecified() && !addresses.contains(&address) {
         addresses.push(address);
     }
@@ -178,9 +174,7 @@ mod tests {
             for name in ["localhost", "127.0.0.1", "::1", "192.0.2.7"] {
                 let name = ServerName::try_from(name).unwrap();
                 let now = UnixTime::now();
-                verifier
-                    .verify(Usage::Server, credential.chain(), Some(&name), None, now)
-                    .unwrap();
+                verifier.verify(Usage::Server, credential.chain(), Some(&name), None, now).unwrap();
             }
         }
         let client = load_certs_pem(&fs::read(&authority.client_certificate).unwrap()).unwrap();

@@ -167,7 +167,8 @@ mod tests {
 
     impl Tree {
         fn new(name: &str) -> (Self, Root) {
-            let base = std::env::temp_dir().join(format!("tercel-files-{}-{name}", std::process::id()));
+            let base =
+                std::env::temp_dir().join(format!("tercel-files-{}-{name}", std::process::id()));
             let root = base.join("root");
             fs::create_dir_all(root.join("folder")).unwrap();
             fs::create_dir_all(root.join("empty")).unwrap();
@@ -247,7 +248,8 @@ mod tests {
     fn what_is_not_there_and_what_is_malformed() {
         let (_tree, root) = Tree::new("missing");
         let long = format!("/{}", "x".repeat(300));
-        for path in [long.as_str(), "/none", "/empty/", "/index.html/", "/index.html/x", "/secret"] {
+        for path in [long.as_str(), "/none", "/empty/", "/index.html/", "/index.html/x", "/secret"]
+        {
             assert_eq!(root.resolve(path), Err(Status::NotFound), "{path}");
         }
         for path in ["/%", "/%4", "/%zz", "/%+1", "/%00", "/%ff"] {

@@ -11,10 +11,10 @@ use tercel::{Facts, Handshake, ServerConfig, Stream};
 
 use super::files::Root;
 use super::{http, page};
+use crate::explain;
 use crate::negotiated::{peer_subject, printable};
 use crate::options::version_name;
 use crate::transport::Transport;
-use crate::explain;
 
 /// What every connection shares.
 pub(crate) struct Session {
