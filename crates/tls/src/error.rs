@@ -149,7 +149,7 @@ pub enum Peer {
     ExtendedMainSecretRequired,
     /// TLS 1.2: no certificate where one is required, for which that version has no alert of its own.
     CertificateRequiredTls12,
-    /// A certificate context that does not match the request. RFC 9846 4.5.2
+    /// A certificate context that does not match the request. RFC 9846 4.5.1
     WrongCertificateContext,
     /// A certificate status that was not asked for or has an unknown type.
     BadCertificateStatus,

@@ -48,10 +48,6 @@ impl PostHandshake {
         }
     }
 
-    pub(crate) fn set_joiner(&mut self, joiner: Joiner) {
-        self.joiner = joiner;
-    }
-
     pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
         self.secret.as_ref()
     }

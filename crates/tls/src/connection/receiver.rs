@@ -9,7 +9,6 @@ use super::buffer::Received;
 use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
 use crate::error::Error;
-use crate::record::joiner::Joiner;
 use crate::record::opener::{OpenedInto, Opener};
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
@@ -58,13 +57,10 @@ pub enum Filled {
 impl Receiver {
     pub(crate) fn new(
         opener: Opener,
-        joiner: Joiner,
         post: PostHandshake,
         link: Link,
         tolerate_truncation: bool,
     ) -> Self {
-        let mut post = post;
-        post.set_joiner(joiner);
         Self { opener, post, link, state: State::Open, tolerate_truncation }
     }
 

@@ -81,7 +81,7 @@ impl Driver {
             let ended = self.coroutine.resume();
             self.carry_out(out)?;
             if let Some(result) = ended {
-                return Ok(Step::Connected(Box::new(self.connect(result?))));
+                return Ok(Step::Connected(Box::new(self.connect(result?)?)));
             }
             let wanted = self.post.open().wanted;
             if wanted == Some(Wanted::Answer) {
@@ -247,19 +247,22 @@ impl Driver {
     }
 
     /// What is left of the handshake becomes the connection.
-    fn connect(&mut self, established: Established) -> Connection {
+    fn connect(&mut self, established: Established) -> Result<Connection, Error> {
+        // What follows the last message of a handshake is not part of it. RFC 5246 7.4.9
+        if !self.joiner.is_empty() {
+            return Err(Peer::ExcessHandshakeData.into());
+        }
         let link = Link::default();
         let version = established.facts.version;
         let sealer = core::mem::replace(&mut self.sealer, Sealer::new());
         let opener = core::mem::replace(&mut self.opener, Opener::new());
-        let joiner = core::mem::take(&mut self.joiner);
         let post = PostHandshake::new(self.side, version, self.read_secret.take());
         let truncation = established.tolerate_truncation;
-        Connection {
+        Ok(Connection {
             sender: Sender::new(sealer, version, self.write_secret.take(), link.clone()),
-            receiver: Receiver::new(opener, joiner, post, link, truncation),
+            receiver: Receiver::new(opener, post, link, truncation),
             facts: established.facts,
             exporter: established.exporter,
-        }
+        })
     }
 }

@@ -1,5 +1,5 @@
 //! Handshake signatures: made by a credential, checked against a leaf certificate's key.
-//! RFC 9846 4.5.3, RFC 5246 4.7
+//! RFC 9846 4.5.2, RFC 5246 4.7
 //!
 //! Must not know: which message carries the signature. Next: `config/scheme.rs`.
 

@@ -1,0 +1,310 @@
+//! The handshakes of RFC 8448, played back: every secret, key, Finished and record, octet for octet.
+//!
+//! What it is for: holding key schedule, transcript and record protection against figures that others
+//! computed. What the traces leave to chance (signatures, randoms, shares) is taken from them.
+//! Must not know: how our own messages look. Next: [`steps`], which checks each step by itself.
+
+mod file;
+mod steps;
+
+use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use tercel_pki::RefusalReason;
+use tercel_wire::{
+    Certificate, CertificateVerify, CipherSuite, ContentType, HandshakeMessage, HandshakeType,
+    ServerHello, SignatureScheme,
+};
+
+use crate::config::policy::Side;
+use crate::config::scheme;
+use crate::handshake::transcript::Transcript;
+use crate::keys::suite::{self, Suite};
+use crate::keys::tls13::{
+    CLIENT_CONTEXT, EarlySecret, HandshakeSecret, SERVER_CONTEXT, TrafficSecret, signed_content,
+};
+use crate::record::frame::Expect;
+use crate::record::opener::Opener;
+use crate::record::protection::Protection;
+use crate::record::sealer::Sealer;
+use file::{Step, Trace};
+
+const SIMPLE: &str = include_str!("simple.txt");
+const RESUMED: &str = include_str!("resumed.txt");
+const RETRY: &str = include_str!("retry.txt");
+const CLIENT_AUTH: &str = include_str!("client_auth.txt");
+const COMPATIBILITY: &str = include_str!("compatibility.txt");
+
+#[test]
+fn simple_handshake() {
+    Play::of(&Trace::parse(SIMPLE), None).to_the_end(9);
+}
+
+#[test]
+fn resumed_handshake_with_early_data() {
+    let (simple, resumed) = (Trace::parse(SIMPLE), Trace::parse(RESUMED));
+    // The ticket of the simple handshake is what is resumed from.
+    let psk = simple.value("derive resumption", "expanded");
+    assert_eq!(psk, resumed.step(Side::Client, "extract early").value("ikm"));
+    Play::of(&resumed, Some(psk)).to_the_end(10);
+}
+
+#[test]
+fn handshake_after_a_hello_retry_request() {
+    Play::of(&Trace::parse(RETRY), None).to_the_end(8);
+}
+
+#[test]
+fn handshake_with_client_authentication() {
+    Play::of(&Trace::parse(CLIENT_AUTH), None).to_the_end(6);
+}
+
+#[test]
+fn handshake_in_compatibility_mode() {
+    Play::of(&Trace::parse(COMPATIBILITY), None).to_the_end(8);
+}
+
+/// Both ends of a trace, each with the record layer it would have.
+struct Play<'t> {
+    trace: &'t Trace,
+    psk: Option<&'t [u8]>,
+    suite: &'static Suite,
+    client: End,
+    server: End,
+    first_hello: Vec<u8>,
+    transcript: Transcript,
+    secrets: Option<HandshakeSecret>,
+    /// The handshake traffic secrets of (client, server).
+    handshake: Option<(TrafficSecret, TrafficSecret)>,
+    /// The client's first application traffic secret, from the server's Finished on.
+    application: Option<TrafficSecret>,
+}
+
+struct End {
+    sealer: Sealer,
+    opener: Opener,
+}
+
+impl<'t> Play<'t> {
+    fn of(trace: &'t Trace, psk: Option<&'t [u8]>) -> Self {
+        let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
+        let end = || End { sealer: Sealer::new(), opener: Opener::new() };
+        let mut client = end();
+        client.sealer.set_header_version([3, 1]);
+        Self {
+            trace,
+            psk,
+            suite,
+            client,
+            server: end(),
+            first_hello: Vec::new(),
+            transcript: Transcript::new(suite.hash),
+            secrets: None,
+            handshake: None,
+            application: None,
+        }
+    }
+
+    /// Plays every record; there are this many.
+    fn to_the_end(mut self, records: usize) {
+        let mut played = 0;
+        for step in self.trace.steps() {
+            let Some(kind) = step.what.strip_prefix("record ") else { continue };
+            self.record(step, kind);
+            played += 1;
+        }
+        assert_eq!(played, records);
+    }
+
+    /// Seals the payload as the sender, compares, opens it as the receiver.
+    fn record(&mut self, step: &Step, kind: &str) {
+        let (payload, expected) = (step.value("payload"), step.value("complete record"));
+        let (content_type, mut record) = (content_type(kind), Vec::new());
+        if content_type == ContentType::CHANGE_CIPHER_SPEC {
+            // Never protected, whatever keys are in place. RFC 9846 5
+            Sealer::new().seal_to(content_type, payload, &mut record).unwrap();
+        } else {
+            self.end(step.who).sealer.seal_to(content_type, payload, &mut record).unwrap();
+        }
+        assert_eq!(record, expected, "{:?}: {}", step.who, step.what);
+
+        let opener = &mut self.end(other(step.who)).opener;
+        let frame = opener.frame(&record).unwrap().expect("a whole record");
+        let opened = opener.open(frame, &mut record).unwrap().expect("a record with content");
+        assert_eq!((opened.content_type, &record[opened.plaintext]), (content_type, payload));
+
+        if content_type == ContentType::HANDSHAKE {
+            self.end(step.who).sealer.set_header_version([3, 3]);
+            let mut rest = payload;
+            while !rest.is_empty() {
+                let length = u32::from_be_bytes([0, rest[1], rest[2], rest[3]]) as usize + 4;
+                let (message, after) = rest.split_at(length);
+                self.message(step.who, message);
+                rest = after;
+            }
+        }
+    }
+
+    fn message(&mut self, who: Side, message: &[u8]) {
+        match (HandshakeType(message[0]), who) {
+            (HandshakeType::CLIENT_HELLO, _) => self.client_hello(message),
+            (HandshakeType::SERVER_HELLO, _) => self.server_hello(message),
+            (HandshakeType::END_OF_EARLY_DATA, _) => {
+                self.transcript.add(message);
+                self.protect(Side::Client, |play| {
+                    play.handshake.as_ref().unwrap().0.protection().unwrap()
+                });
+            }
+            (HandshakeType::FINISHED, Side::Server) => self.server_finished(message),
+            (HandshakeType::FINISHED, Side::Client) => self.client_finished(message),
+            (HandshakeType::CERTIFICATE_VERIFY, _) => {
+                self.certificate_verify(who, message);
+                self.transcript.add(message);
+            }
+            // Not part of the handshake. RFC 9846 4.5.1
+            (HandshakeType::NEW_SESSION_TICKET, _) => {}
+            _ => self.transcript.add(message),
+        }
+    }
+
+    fn client_hello(&mut self, message: &[u8]) {
+        if self.first_hello.is_empty() {
+            self.first_hello = message.to_vec();
+        }
+        self.transcript.add(message);
+        if self.psk.is_some() {
+            assert_eq!(&*self.transcript.digest(), self.trace.value("derive c e traffic", "hash"));
+            // Early secrets have no function of their own yet; the steps check theirs.
+            let keys = self.trace.step(Side::Client, "keys write early application");
+            let iv = keys.value("iv expanded").try_into().unwrap();
+            self.protect(Side::Client, |play| {
+                Protection::tls13(play.suite.aead, keys.value("key expanded"), iv).unwrap()
+            });
+        }
+    }
+
+    fn server_hello(&mut self, message: &[u8]) {
+        if ServerHello::parse(&message[4..]).unwrap().is_hello_retry_request() {
+            self.transcript = Transcript::after_retry(self.suite.hash, &self.first_hello);
+            return self.transcript.add(message);
+        }
+        self.transcript.add(message);
+        let hello = self.transcript.digest();
+        let shared = self.key_exchange();
+        let secrets = EarlySecret::new(self.suite, self.psk).into_handshake(&shared);
+        let client = secrets.client_handshake_traffic_secret(&hello);
+        let server = secrets.server_handshake_traffic_secret(&hello);
+        assert_eq!(&*hello, self.trace.value("derive c hs traffic", "hash"));
+        assert_eq!(client.as_bytes(), self.trace.value("derive c hs traffic", "expanded"));
+        assert_eq!(server.as_bytes(), self.trace.value("derive s hs traffic", "expanded"));
+        self.secrets = Some(secrets);
+        self.protect(Side::Server, |_| server.protection().unwrap());
+        if self.psk.is_none() {
+            self.protect(Side::Client, |_| client.protection().unwrap());
+        }
+        self.handshake = Some((client, server));
+    }
+
+    /// Whoever made this signature signed what we would have it sign.
+    fn certificate_verify(&self, who: Side, message: &[u8]) {
+        let certificate = self.trace.step(who, "message Certificate").value("Certificate");
+        let certificate = Certificate::parse(&certificate[4..]).unwrap();
+        let leaf = certificate.certificate_list.first().unwrap().cert_data;
+        let key = tercel_pki::end_entity_public_key(&[leaf.into()]);
+        let verify = CertificateVerify::parse(&message[4..]).unwrap();
+        if verify.algorithm == SignatureScheme::RSA_PSS_RSAE_SHA256 {
+            // Their RSA keys have 1024 bits, which we do not take from anyone.
+            return assert_eq!(key.err(), Some(RefusalReason::InvalidKey));
+        }
+        let context = if who == Side::Client { CLIENT_CONTEXT } else { SERVER_CONTEXT };
+        let content = signed_content(context, &self.transcript.digest());
+        let algorithm = scheme::algorithm(verify.algorithm).unwrap();
+        key.unwrap().verify(algorithm, &content, verify.signature).unwrap();
+    }
+
+    fn server_finished(&mut self, message: &[u8]) {
+        let (_, server) = self.handshake.as_ref().unwrap();
+        let expected = self.trace.step(Side::Server, "finished").value("finished");
+        assert_eq!(&*server.verify_data(&self.transcript.digest()), expected);
+        assert!(server.verifies(&self.transcript.digest(), &message[4..]));
+        self.transcript.add(message);
+        let finished = self.transcript.digest();
+        let main = self.secrets.take().unwrap().into_main();
+        let client = main.client_application_traffic_secret(&finished);
+        let server = main.server_application_traffic_secret(&finished);
+        let exporter = main.exporter_secret(&finished);
+        assert_eq!(&*finished, self.trace.value("derive c ap traffic", "hash"));
+        assert_eq!(client.as_bytes(), self.trace.value("derive c ap traffic", "expanded"));
+        assert_eq!(server.as_bytes(), self.trace.value("derive s ap traffic", "expanded"));
+        assert_eq!(exporter.as_bytes(), self.trace.value("derive exp master", "expanded"));
+        self.protect(Side::Server, |_| server.protection().unwrap());
+        self.application = Some(client);
+    }
+
+    fn client_finished(&mut self, message: &[u8]) {
+        let (client, _) = self.handshake.as_ref().unwrap();
+        let expected = self.trace.step(Side::Client, "finished").value("finished");
+        assert_eq!(&*client.verify_data(&self.transcript.digest()), expected);
+        assert!(client.verifies(&self.transcript.digest(), &message[4..]));
+        self.transcript.add(message);
+        let hash = self.trace.value("derive res master", "hash");
+        assert_eq!(&*self.transcript.digest(), hash);
+        self.protect(Side::Client, |play| play.application.as_ref().unwrap().protection().unwrap());
+    }
+
+    /// What one side writes and the other reads is protected like this from here on.
+    fn protect(&mut self, who: Side, keys: impl Fn(&Self) -> Protection) {
+        let (write, read) = (keys(self), keys(self));
+        self.end(who).sealer.install(write);
+        let opener = &mut self.end(other(who)).opener;
+        opener.expect(Expect::Tls13);
+        opener.install(read);
+    }
+
+    /// Agrees as the client and as the server would.
+    fn key_exchange(&self) -> SharedSecret {
+        let mut pairs = self.trace.steps().iter().filter(|step| step.what.starts_with("key pair "));
+        let client = pairs.clone().rfind(|pair| pair.who == Side::Client).unwrap();
+        let server = pairs.find(|pair| pair.who == Side::Server).unwrap();
+        let agree = |own: &Step, peer: &Step| {
+            let exchange = exchange(own);
+            exchange.agree(peer.value("public key")).unwrap()
+        };
+        let expected = self.trace.value("extract handshake", "ikm");
+        assert_eq!(agree(server, client).as_bytes(), expected);
+        assert_eq!(agree(client, server).as_bytes(), expected);
+        agree(client, server)
+    }
+
+    fn end(&mut self, who: Side) -> &mut End {
+        match who {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+}
+
+/// The key exchange whose private key is published in this step.
+fn exchange(pair: &Step) -> KeyExchange {
+    let algorithm = match pair.what.strip_prefix("key pair ") {
+        Some("x25519") => KeyExchangeAlgorithm::X25519,
+        Some("p-256") => KeyExchangeAlgorithm::P256,
+        other => panic!("an unknown group: {other:?}"),
+    };
+    KeyExchange::from_private(algorithm, pair.value("private key")).unwrap()
+}
+
+fn content_type(kind: &str) -> ContentType {
+    match kind {
+        "handshake" => ContentType::HANDSHAKE,
+        "application_data" => ContentType::APPLICATION_DATA,
+        "change_cipher_spec" => ContentType::CHANGE_CIPHER_SPEC,
+        "alert" => ContentType::ALERT,
+        other => panic!("an unknown content type: {other}"),
+    }
+}
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}
