@@ -18,7 +18,7 @@ fn a_required_certificate_is_shown_and_reported() {
             "{page}"
         );
     }
-    assert!(server.end().contains("client=CN=Tercel test client"));
+    server.wait_for("client=CN=Tercel test client");
 }
 
 #[test]
