@@ -22,6 +22,8 @@ use crate::terms::Version;
 const LIMIT: Duration = Duration::from_secs(20);
 /// The bytes echoed in each cell.
 const PAYLOAD: usize = 1024 * 1024;
+/// Seven lines, less than the smallest record size in use.
+const SHORT_PAYLOAD: usize = 7 * 64;
 /// What protection adds to a record at most: explicit nonce, content type, tag.
 const PROTECTION: usize = 8 + 1 + 16;
 /// The name of the file that holds the payload, for programs that fetch instead of echoing.
@@ -135,24 +137,32 @@ impl Parties {
     }
 
     fn expect_echo(&mut self, cell: &Cell, setting: &Setting) -> Result<()> {
+        let payload = if cell.record_size.is_some() && self.peer_record_size == RecordSize::Received
+        {
+            // gnutls-cli limits itself as well, and then drops what does not fit into one record.
+            // The server's Certificate must still be split.
+            &setting.payload[..SHORT_PAYLOAD]
+        } else {
+            &setting.payload
+        };
         if self.fetches {
             self.client.end_input();
         } else {
-            self.client.give(&setting.payload);
+            self.client.give(payload);
         }
         self.wait("the payload to come back", |parties| {
             let received = parties.client.output();
-            Ok(received.ended() || received.len() >= setting.payload.len())
+            Ok(received.ended() || received.len() >= payload.len())
         })?;
         // Only now, so that no program is asked to half-close; what follows must be an orderly end.
         self.client.end_input();
         self.wait("the client to end", |parties| Ok(parties.client.output().ended()))?;
         let received = self.client.output().bytes();
         ensure!(
-            received == setting.payload,
+            received == payload,
             "{} bytes came back, {}",
             received.len(),
-            difference(&received, &setting.payload)
+            difference(&received, payload)
         );
         let status = self.client_status()?;
         ensure!(status, "the payload came back, but the client reports failure");
@@ -254,7 +264,10 @@ impl Parties {
     }
 
     fn client_status(&mut self) -> Result<bool> {
-        self.wait("the client to exit", |parties| Ok(parties.client.ended()?.is_some()))?;
+        self.wait("the client to exit", |parties| {
+            // Its last words may arrive after its end.
+            Ok(parties.client.ended()?.is_some() && parties.client.complaints().ended())
+        })?;
         Ok(self.client.ended()?.is_some_and(|status| status.success()))
     }
 
