@@ -105,4 +105,8 @@ targets! {
     key_exchange_12
     tickets
     record_alert
+    server_handshake
+    client_handshake
+    two_sided
+    chain
 }
