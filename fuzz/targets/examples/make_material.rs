@@ -22,12 +22,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&material)?;
     fs::write(material.join("root.der"), root.der())?;
     fs::write(material.join("middle.der"), middle.der())?;
-    for (name, usage) in [("server", Usage::ServerAuth), ("client", Usage::ClientAuth)] {
-        let key = key(&rcgen::PKCS_ED25519)?;
+    for (name, usage, algorithm) in [
+        ("server", Usage::ServerAuth, &rcgen::PKCS_ED25519),
+        ("client", Usage::ClientAuth, &rcgen::PKCS_ED25519),
+        ("rsa-server", Usage::ServerAuth, &rcgen::PKCS_RSA_SHA256),
+        ("p256-client", Usage::ClientAuth, &rcgen::PKCS_ECDSA_P256_SHA256),
+    ] {
+        let key = key(algorithm)?;
+        let client = name.ends_with("client");
         let certificate = leaf(name, usage)?.signed_by(&key, &middle)?;
         fs::write(material.join(format!("{name}.der")), certificate.der())?;
         fs::write(material.join(format!("{name}.key.der")), key.serialize_der())?;
-        save_chain(&format!("valid-{name}"), name == "client", &[certificate.der(), middle.der()])?;
+        save_chain(&format!("valid-{name}"), client, &[certificate.der(), middle.der()])?;
     }
 
     for (name, algorithm) in

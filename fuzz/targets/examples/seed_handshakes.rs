@@ -24,6 +24,22 @@ fn main() -> io::Result<()> {
         assert!(client_handshake(&by_server), "{name}");
         save("client_handshake", &name, &by_server)?;
     }
+    for client in [0, 2] {
+        let [_, by_server] = flights(client, CONFIGS);
+        save(
+            "client_handshake",
+            &format!("valid-{client}-rsa"),
+            &input(client, [0, 0, 0], &by_server),
+        )?;
+    }
+    for server in [0, 2] {
+        let [by_client, _] = flights(CONFIGS, server);
+        save(
+            "server_handshake",
+            &format!("valid-p256-{server}"),
+            &input(server, [0, 0, 0], &by_client),
+        )?;
+    }
     let [by_client, by_server] = flights(0, 0);
     save("server_handshake", "valid-pieces", &input(CONFIGS, [1, 7, 100], &by_client))?;
     save("client_handshake", "valid-pieces", &input(CONFIGS, [1, 7, 100], &by_server))?;
@@ -37,6 +53,10 @@ fn main() -> io::Result<()> {
             save("two_sided", &name, &played)?;
         }
     }
+    // A long one, because a fuzzer takes its measure from the seeds.
+    let long = [&[0, CONFIDANT][..], &USUAL.repeat(8)].concat();
+    assert!(two_sided(&long), "long");
+    save("two_sided", "valid-long", &long)?;
     for (name, instructions) in SCRIPTS {
         for (pair, configs) in [("tls13", 0), ("tls12", 0b1010)] {
             let played = [&[configs, CONFIDANT], *instructions].concat();

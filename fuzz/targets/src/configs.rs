@@ -15,8 +15,11 @@ use tercel::{
 use crate::material;
 use crate::two_sided::keys::ThreadLog;
 
-/// How many configurations each side has.
-pub const COUNT: usize = 4;
+/// How many configurations of each side an input can choose.
+pub const CONFIGS: usize = 4;
+
+/// One more each, with keys whose signatures are random: good for recording what the other side will read.
+const COUNT: usize = CONFIGS + 1;
 
 const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_AES_128_GCM_SHA256,
@@ -27,7 +30,7 @@ const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 ];
 
-/// A client's handshake by one of [`COUNT`] configurations: the usual, the decorated, TLS 1.2, the asking.
+/// A client's handshake: the usual one, a decorated one, TLS 1.2, one that asks, one with another kind of key.
 pub(crate) fn client(choice: usize) -> Handshake {
     static CONFIGS: OnceLock<[Arc<ClientConfig>; COUNT]> = OnceLock::new();
     let config = &CONFIGS.get_or_init(clients)[choice % COUNT];
@@ -35,7 +38,7 @@ pub(crate) fn client(choice: usize) -> Handshake {
     Handshake::client(Arc::clone(config), name)
 }
 
-/// A server's handshake by one of [`COUNT`] configurations: the usual, one that retries, TLS 1.2, the asking.
+/// A server's handshake: the usual one, one that retries, TLS 1.2, one that asks, one with another kind of key.
 pub(crate) fn server(choice: usize) -> Handshake {
     Handshake::server(Arc::clone(&servers()[choice % COUNT]))
 }
@@ -72,7 +75,7 @@ struct Application;
 
 impl ChooseConfig for Application {
     fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
-        let asking = &servers()[COUNT - 1];
+        let asking = &servers()[CONFIGS - 1];
         (!hello.cipher_suites.is_empty()).then(|| Arc::clone(asking))
     }
 }
@@ -128,6 +131,7 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
             .groups(&groups[1..])
             .middlebox_compatibility(false)
             .tolerate_truncation(true),
+        builder().roots(material::roots()).groups(&groups[1..]).credential(material::p256_client()),
     ]
     .map(|builder| builder.build().expect("a client's configuration"))
 }
@@ -163,6 +167,7 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
                 .client_verifier(ClientAuth::Required, Policy::Ask)
                 .groups(&groups[1..])
                 .ignore_unknown_alpn(true),
+            builder().credential(material::rsa_server()).groups(&groups[1..]),
         ]
         .map(|builder| builder.build().expect("a server's configuration"))
     })

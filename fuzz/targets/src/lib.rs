@@ -24,7 +24,7 @@ mod script;
 mod two_sided;
 
 pub use chain::chain;
-pub use configs::COUNT as CONFIGS;
+pub use configs::CONFIGS;
 pub use messages::{
     certificate, certificate_request, certificate_verify_finished, client_hello,
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,

@@ -17,6 +17,11 @@ const SERVER_KEY: &[u8] = include_bytes!("../material/server.key.der");
 const CLIENT: &[u8] = include_bytes!("../material/client.der");
 const CLIENT_KEY: &[u8] = include_bytes!("../material/client.key.der");
 
+const RSA_SERVER: &[u8] = include_bytes!("../material/rsa-server.der");
+const RSA_SERVER_KEY: &[u8] = include_bytes!("../material/rsa-server.key.der");
+const P256_CLIENT: &[u8] = include_bytes!("../material/p256-client.der");
+const P256_CLIENT_KEY: &[u8] = include_bytes!("../material/p256-client.key.der");
+
 /// The one authority.
 pub(crate) fn roots() -> Roots {
     let mut roots = Roots::new();
@@ -26,7 +31,20 @@ pub(crate) fn roots() -> Roots {
 
 /// Chain and key of the server.
 pub(crate) fn server() -> Credential {
-    Credential::new(chain(SERVER), &key(SERVER_KEY)).expect("the server's files fit together")
+    Credential::new(chain(SERVER), &key(SERVER_KEY))
+        .expect("the server's files fit together")
+        .ocsp_response(vec![0x30, 0])
+        .signed_certificate_timestamps(vec![0, 3, 0, 1, 7])
+}
+
+/// A server whose signatures are not the same each time: for recording only.
+pub(crate) fn rsa_server() -> Credential {
+    Credential::new(chain(RSA_SERVER), &key(RSA_SERVER_KEY)).expect("the files fit together")
+}
+
+/// A client whose signatures are not the same each time: for recording only.
+pub(crate) fn p256_client() -> Credential {
+    Credential::new(chain(P256_CLIENT), &key(P256_CLIENT_KEY)).expect("the files fit together")
 }
 
 /// Chain and key of the client.

@@ -5,6 +5,7 @@
 
 use tercel::Side;
 
+use crate::configs::CONFIGS;
 use crate::peer::Peer;
 use crate::script::Script;
 
@@ -28,8 +29,8 @@ fn alone(side: Side, input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let choice = usize::from(script.byte().unwrap_or_default());
     let lengths = [(); 3].map(|()| usize::from(script.byte().unwrap_or_default()));
-    let mut peer = Peer::new(side, choice);
-    peer.room = if choice & 4 == 0 { 0 } else { 1 << 15 };
+    let mut peer = Peer::new(side, choice % CONFIGS);
+    peer.room = if choice & CONFIGS == 0 { 0 } else { 1 << 15 };
     // Nothing comes first, so that a client speaks before it hears.
     peer.receive(&[]);
     for length in lengths.into_iter().cycle() {

@@ -9,6 +9,7 @@ mod middle;
 use tercel::Side;
 use tercel::wire::AlertDescription;
 
+use crate::configs::CONFIGS;
 use crate::peer::Peer;
 use crate::script::Script;
 use middle::Middle;
@@ -28,8 +29,7 @@ pub fn two_sided(input: &[u8]) -> bool {
 #[must_use]
 pub fn flights(client: usize, server: usize) -> [Vec<u8>; 2] {
     keys::forget();
-    let configs = client & 3 | (server & 3) << 2;
-    let mut world = World::new(u8::try_from(configs).unwrap_or_default(), 0);
+    let mut world = World::new([client, server], 0);
     let mut said = [Vec::new(), Vec::new()];
     for round in 0..MAX_ROUNDS {
         for from in [0, 1] {
@@ -71,7 +71,9 @@ impl World {
     fn play(input: &[u8]) -> Self {
         keys::forget();
         let mut script = Script::new(input);
-        let mut world = Self::new(script.byte().unwrap_or(0), script.byte().unwrap_or(0));
+        let configs = usize::from(script.byte().unwrap_or(0));
+        let configs = [configs % CONFIGS, configs / CONFIGS % CONFIGS];
+        let mut world = Self::new(configs, script.byte().unwrap_or(0));
         for _ in 0..MAX_STEPS {
             if world.step(&mut script).is_none() {
                 break;
@@ -80,15 +82,11 @@ impl World {
         world
     }
 
-    fn new(configs: u8, between: u8) -> Self {
-        let configs = usize::from(configs);
+    fn new([client, server]: [usize; 2], between: u8) -> Self {
         let is_confidant = between & 1 == 1;
         let sides = [Side::Client, Side::Server];
         let mut world = Self {
-            peers: [
-                Peer::new(Side::Client, configs & 3),
-                Peer::new(Side::Server, configs >> 2 & 3),
-            ],
+            peers: [Peer::new(Side::Client, client), Peer::new(Side::Server, server)],
             ways: sides.map(|side| Middle::new(side, is_confidant)),
             piece: usize::from(between >> 4),
             is_confidant,
