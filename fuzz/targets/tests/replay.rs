@@ -19,7 +19,7 @@ fn replay(name: &str, target: fn(&[u8]) -> bool) {
 
     for (file, seed) in files.iter().zip(&seeds) {
         let parsed = target(seed);
-        // Seeds with this name are meant to lead to a message, a connection, a trusted chain; what a fuzzer added is named by its hash.
+        // Seeds with this name are meant to lead somewhere: to a message, a connection, a trusted chain.
         let is_valid =
             file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"valid"));
         assert!(
