@@ -2,6 +2,7 @@
 //!
 //! What it is for: playing back published traces, and being a peer that misbehaves under the right
 //! keys. Must not know: nothing, it may look everywhere; nothing outside of tests may look here.
-//! Next: [`traces`]; tests over the public interface are in `tests/`.
+//! Next: [`traces`], [`adversary`]; tests over the public interface are in `tests/`.
 
+mod adversary;
 mod traces;
