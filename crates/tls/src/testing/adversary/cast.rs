@@ -19,7 +19,7 @@ use crate::handshake::{Handshake, hello};
 
 /// One situation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scene {
+pub(in crate::testing) struct Scene {
     /// The side that is put to the test.
     pub(super) victim: Side,
     pub(super) version: ProtocolVersion,
@@ -89,7 +89,7 @@ impl Scene {
         self.play(|at, due| if at == place { vec![more.clone(), due] } else { vec![due] })
     }
 
-    fn client(&self) -> Arc<ClientConfig> {
+    pub(in crate::testing) fn client(&self) -> Arc<ClientConfig> {
         let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
         let config = ClientConfig::builder()
             .versions(&[self.version])
@@ -100,7 +100,7 @@ impl Scene {
         config.build().unwrap()
     }
 
-    fn server(&self) -> Arc<ServerConfig> {
+    pub(in crate::testing) fn server(&self) -> Arc<ServerConfig> {
         let group = if self.retry { NamedGroup::SECP256R1 } else { NamedGroup::X25519 };
         let demand = if self.client_auth { ClientAuth::Required } else { ClientAuth::None };
         ServerConfig::builder()

@@ -7,3 +7,23 @@ mod cast;
 mod order;
 mod puppet;
 mod records;
+
+use tercel_wire::ProtocolVersion;
+
+use crate::config::policy::Side;
+use crate::connection::Connection;
+
+/// A situation for who needs just one.
+pub(super) fn any_scene() -> cast::Scene {
+    cast::scenes().next().unwrap()
+}
+
+/// One side of a connection that nothing went wrong with.
+pub(super) fn connected(side: Side, version: ProtocolVersion) -> Connection {
+    let mut scenes =
+        cast::scenes().filter(|scene| scene.victim == side && scene.version == version);
+    match scenes.next().unwrap().play(|_, due| vec![due]) {
+        puppet::Outcome::Connected(connection) => *connection,
+        other => panic!("{other:?}"),
+    }
+}
