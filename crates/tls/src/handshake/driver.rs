@@ -119,7 +119,13 @@ impl Driver {
             }
             let Some(frame) = self.opener.frame(received.unread())? else { return Ok(false) };
             let record = received.take(frame.total);
-            let Some(opened) = self.opener.open(frame, record)? else { continue };
+            let Some(opened) = self.opener.open(frame, record)? else {
+                // Also a record that is passed over may not split a message. RFC 9846 5.1
+                if !self.joiner.is_empty() {
+                    return Err(Peer::InterruptedHandshakeMessage.into());
+                }
+                continue;
+            };
             let content = record.get(opened.plaintext).unwrap_or_default();
             match opened.content_type {
                 // Where a change_cipher_spec must come, only that may. RFC 5246 7.1
