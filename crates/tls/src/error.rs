@@ -69,6 +69,8 @@ pub enum Peer {
     TooManyChangeCipherSpecs,
     /// Key updates, one after the other without application data.
     TooManyKeyUpdates,
+    /// The server accepted early data, but with other parameters than it was sent with. RFC 9846 4.3.10
+    EarlyDataMismatch,
     /// More early data than a server that rejected it passes over.
     TooMuchSkippedEarlyData,
     /// A handshake message crosses a change of keys. RFC 9846 5.1
@@ -147,12 +149,18 @@ pub enum Peer {
     ExtendedMainSecretRequired,
     /// TLS 1.2: no certificate where one is required, for which that version has no alert of its own.
     CertificateRequiredTls12,
+    /// A session with the extended main secret is to be resumed without it, or the reverse. RFC 7627 5.3
+    ExtendedMainSecretLost,
+    /// Early data was offered, and the server chose a version that has none. RFC 9846 E.3
+    WrongVersionForEarlyData,
     /// A certificate context that does not match the request. RFC 9846 4.5.1
     WrongCertificateContext,
     /// A certificate status that was not asked for or has an unknown type.
     BadCertificateStatus,
     /// A ticket lifetime beyond seven days. RFC 9846 4.7.1
     BadTicketLifetime,
+    /// More early data than the ticket allows. RFC 9846 4.3.10
+    TooMuchEarlyData,
     /// Early data where none was agreed, or more than was allowed.
     UnexpectedEarlyData,
 }
@@ -173,6 +181,8 @@ pub enum Local {
     RefusedByApplication,
     /// The sequence number or the key's use count reached its end.
     KeyExhausted,
+    /// No more early data may be sent: the ticket's limit is reached. RFC 9846 4.3.10
+    EarlyDataLimit,
     /// This connection was closed by our own side already.
     Closed,
     /// An error happened earlier on this connection; its keys are gone.
@@ -232,10 +242,12 @@ impl Peer {
             | Self::InterruptedHandshakeMessage
             | Self::MissingContentType
             | Self::SecondRetry
+            | Self::TooMuchEarlyData
             | Self::UnexpectedEarlyData => A::UNEXPECTED_MESSAGE,
-            Self::PlainHttp | Self::WrongRecordVersion | Self::UnsupportedVersion => {
-                A::PROTOCOL_VERSION
-            }
+            Self::PlainHttp
+            | Self::WrongVersionForEarlyData
+            | Self::WrongRecordVersion
+            | Self::UnsupportedVersion => A::PROTOCOL_VERSION,
             Self::RecordTooLong => A::RECORD_OVERFLOW,
             Self::BadRecordMac => A::BAD_RECORD_MAC,
             // A length out of its range is a matter of form. RFC 9846 6
@@ -255,6 +267,7 @@ impl Peer {
             | Self::SessionIdNotEchoed
             | Self::Compression
             | Self::IllegalParameter
+            | Self::EarlyDataMismatch
             | Self::WrongCertificateContext
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
@@ -264,7 +277,8 @@ impl Peer {
             | Self::RenegotiationMismatch
             | Self::UnsafeLegacyRenegotiation
             | Self::CertificateRequiredTls12
-            | Self::ExtendedMainSecretRequired => A::HANDSHAKE_FAILURE,
+            | Self::ExtendedMainSecretRequired
+            | Self::ExtendedMainSecretLost => A::HANDSHAKE_FAILURE,
             Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
             Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
@@ -287,7 +301,7 @@ impl Local {
             Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
             Self::RefusedByApplication => Some(AlertDescription::ACCESS_DENIED),
             Self::KeyExhausted => Some(AlertDescription::INTERNAL_ERROR),
-            Self::Closed | Self::Failed => None,
+            Self::Closed | Self::Failed | Self::EarlyDataLimit => None,
         }
     }
 }

@@ -55,22 +55,24 @@ mod handshake;
 mod key_log;
 mod keys;
 mod record;
+mod session;
 #[cfg(test)]
 mod testing;
+mod ticket;
 
 pub use config::client::{ClientConfig, ClientConfigBuilder};
 pub use config::common::ConfigError;
 pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
 pub use config::policy::{
-    AdmitEarlyData, ChooseConfig, Clock, FindSession, KeyLog, PeerIdentity, Policy,
-    SelectCredential, Side, SystemClock, VerifyPeer,
+    AdmitEarlyData, ChooseConfig, Clock, KeyLog, PeerIdentity, Policy, SelectCredential, Side,
+    SystemClock, VerifyPeer,
 };
 pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
 pub use config::verifier::{AcceptAnyPeer, ChainPolicy};
 pub use connection::Connection;
 pub use connection::buffer::Received;
 pub use connection::export::Exporter;
-pub use connection::facts::{EarlyData, Facts};
+pub use connection::facts::{EarlyData, Facts, NewSession};
 pub use connection::receiver::{Filled, Opened, Receiver};
 pub use connection::sender::{Sealed, Sender};
 pub use connection::stream::Stream;
@@ -82,6 +84,15 @@ pub use handshake::question::{
 pub use handshake::{Handshake, Next};
 pub use key_log::KeyLogFile;
 pub use record::sealer::Padding;
+pub use session::client_store::{
+    ClientMemoryStore, ClientSessionKey, ClientSessionStore, SavedSessionsError,
+};
+pub use session::replay_guard::ReplayGuard;
+pub use session::store::{MemoryStore, SessionStore};
+pub use ticket::TicketSealer;
+pub use ticket::rotating::RotatingTickets;
+pub use ticket::shared::SharedTickets;
+pub use ticket::shared::keys::{TicketKey, TicketKeyError, TicketKeySet};
 
 pub use pki_types;
 pub use tercel_crypto as crypto;

@@ -11,8 +11,10 @@ use super::builder::common_setters;
 use super::common::{Common, ConfigError};
 use super::credential::{Credential, Credentials};
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
+use super::resumption::{ClientResumption, client_context};
 use super::verifier::from_roots;
 use crate::record::sealer::Padding;
+use crate::session::client_store::{ClientMemoryStore, ClientSessionStore};
 
 /// A client's configuration, shared by any number of connections.
 ///
@@ -36,6 +38,7 @@ pub struct ClientConfig {
     pub(crate) grease: bool,
     pub(crate) fallback_scsv: bool,
     pub(crate) require_secure_renegotiation: bool,
+    pub(crate) resumption: ClientResumption,
 }
 
 impl ClientConfig {
@@ -55,6 +58,8 @@ impl ClientConfig {
             grease: false,
             fallback_scsv: false,
             require_secure_renegotiation: true,
+            resumption: ClientResumption::new(),
+            default_store: true,
         }
     }
 }
@@ -74,6 +79,8 @@ pub struct ClientConfigBuilder {
     grease: bool,
     fallback_scsv: bool,
     require_secure_renegotiation: bool,
+    resumption: ClientResumption,
+    default_store: bool,
 }
 
 common_setters!(ClientConfigBuilder);
@@ -170,13 +177,59 @@ impl ClientConfigBuilder {
         self
     }
 
+    /// Keeps sessions in this store. Default: one of this configuration's own, in memory.
+    #[must_use]
+    pub fn session_store(mut self, store: Arc<dyn ClientSessionStore>) -> Self {
+        self.resumption.store = Some(store);
+        self
+    }
+
+    /// Resumes nothing, and asks for no tickets.
+    #[must_use]
+    pub fn without_resumption(mut self) -> Self {
+        self.default_store = false;
+        self.resumption.store = None;
+        self
+    }
+
+    /// Offers early data where a session admits it. Default: off.
+    ///
+    /// Early data can be replayed: send only what may be acted on twice. RFC 9846 8, F.5
+    #[must_use]
+    pub fn early_data(mut self, on: bool) -> Self {
+        self.resumption.early_data = on;
+        self
+    }
+
+    /// Judges the server's stored certificate again at each resumption. Default: off; its own expiry
+    /// bounds a session in any case.
+    #[must_use]
+    pub fn verify_resumed(mut self, on: bool) -> Self {
+        self.resumption.verify_again = on;
+        self
+    }
+
+    /// What this configuration's sessions are stored under besides the server's name, for stores that
+    /// several configurations share.
+    #[must_use]
+    pub fn session_context(mut self, label: &[u8]) -> Self {
+        self.resumption.label = label.to_vec();
+        self
+    }
+
     /// The configuration.
     ///
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
         self.common.check()?;
+        let mut resumption = self.resumption;
+        if self.default_store && resumption.store.is_none() {
+            resumption.store = Some(Arc::new(ClientMemoryStore::default()));
+        }
+        resumption.context = client_context(&resumption.label, &self.common);
         Ok(Arc::new(ClientConfig {
+            resumption,
             verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
             common: self.common,
             credentials: self.credentials,

@@ -8,6 +8,7 @@ pub(crate) mod client;
 pub(crate) mod common;
 pub(crate) mod credential;
 pub(crate) mod policy;
+pub(crate) mod resumption;
 pub(crate) mod scheme;
 pub(crate) mod server;
 pub(crate) mod verifier;

@@ -10,9 +10,15 @@ use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use super::builder::common_setters;
 use super::common::{Common, ConfigError};
 use super::credential::{Credential, Credentials};
-use super::policy::{ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
+use super::policy::{
+    AdmitEarlyData, ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer,
+};
+use super::resumption::{ServerResumption, context};
 use super::verifier::from_roots;
 use crate::record::sealer::Padding;
+use crate::session::store::SessionStore;
+use crate::ticket::TicketSealer;
+use crate::ticket::rotating::RotatingTickets;
 
 /// A server's configuration, shared by any number of connections.
 #[derive(Clone)]
@@ -25,6 +31,7 @@ pub struct ServerConfig {
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
+    pub(crate) resumption: ServerResumption,
 }
 
 /// Whether clients show a certificate.
@@ -55,6 +62,8 @@ impl ServerConfig {
             client_verifier: None,
             client_order: false,
             ignore_unknown_alpn: false,
+            resumption: ServerResumption::new(),
+            default_tickets: true,
         }
     }
 }
@@ -71,6 +80,8 @@ pub struct ServerConfigBuilder {
     client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     client_order: bool,
     ignore_unknown_alpn: bool,
+    resumption: ServerResumption,
+    default_tickets: bool,
 }
 
 common_setters!(ServerConfigBuilder);
@@ -143,6 +154,65 @@ impl ServerConfigBuilder {
         self
     }
 
+    /// Seals sessions into tickets with these keys. Default: keys of this configuration's own, changed
+    /// every six hours.
+    #[must_use]
+    pub fn tickets(mut self, tickets: Arc<dyn TicketSealer>) -> Self {
+        self.resumption.tickets = Some(tickets);
+        self
+    }
+
+    /// No session can be resumed, unless a store is set.
+    #[must_use]
+    pub fn without_tickets(mut self) -> Self {
+        self.default_tickets = false;
+        self.resumption.tickets = None;
+        self
+    }
+
+    /// Keeps sessions in a store, and gives clients names for them: each session of TLS 1.3 can then be
+    /// resumed once only.
+    #[must_use]
+    pub fn session_store(mut self, store: Policy<dyn SessionStore>) -> Self {
+        self.resumption.store = Some(store);
+        self
+    }
+
+    /// Seconds for which a stored session can be resumed. Default: one day, at most seven. RFC 9846 4.7.1
+    #[must_use]
+    pub fn session_lifetime(mut self, seconds: u32) -> Self {
+        self.resumption.lifetime = seconds;
+        self
+    }
+
+    /// How many tickets follow a full and a resumed handshake of TLS 1.3, 0 to 10. Default: two and one.
+    /// A client that asks for another number gets that. RFC 9149
+    #[must_use]
+    pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
+        self.resumption.new_tickets = after_full.min(10);
+        self.resumption.renewed_tickets = after_resumed.min(10);
+        self
+    }
+
+    /// What this configuration is called, so that its sessions are resumed under no other that shares its
+    /// keys or store. What it demands of clients is part of that in any case.
+    #[must_use]
+    pub fn session_context(mut self, label: &[u8]) -> Self {
+        self.resumption.label = label.to_vec();
+        self
+    }
+
+    /// Accepts early data of up to so many bytes, as far as `guard` admits it. Default: none.
+    ///
+    /// Early data can be replayed: whoever recorded it can send it again, to another server or after the
+    /// guard has forgotten. Act on it only if doing so twice does no harm. RFC 9846 8, F.5
+    #[must_use]
+    pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
+        self.resumption.max_early_data = bytes;
+        self.resumption.guard = Some(guard);
+        self
+    }
+
     /// The configuration.
     ///
     /// # Errors
@@ -168,15 +238,23 @@ impl ServerConfigBuilder {
         if self.client_auth != ClientAuth::None && self.client_verifier.is_none() {
             return Err(ConfigError::NoClientVerifier);
         }
+        let client_verifier = self.client_verifier.transpose()?;
+        let mut resumption = self.resumption;
+        if self.default_tickets && resumption.tickets.is_none() {
+            let tickets = RotatingTickets::new(self.common.clock.now());
+            resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
+        }
+        resumption.context = context(&resumption.label, self.client_auth, client_verifier.as_ref());
         Ok(Arc::new(ServerConfig {
             common: self.common,
             credentials,
             known_names,
             choose_config: self.choose_config,
             client_auth: self.client_auth,
-            client_verifier: self.client_verifier.transpose()?,
+            client_verifier,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
+            resumption,
         }))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how it was agreed. Next: [`super`].
 
-use pki_types::CertificateDer;
+use pki_types::{CertificateDer, UnixTime};
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 /// What was agreed, and what the peer showed of itself.
@@ -38,6 +38,24 @@ pub struct Facts {
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
+    pub(crate) new_sessions: Vec<NewSession>,
+}
+
+/// A session that a server's application is to keep, because its configuration asks.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// The name under which a client will ask for it.
+    pub id: Vec<u8>,
+    /// What to answer then. It holds keys: keep it as such.
+    pub session: Vec<u8>,
+    /// When it can be forgotten.
+    pub expires: UnixTime,
+}
+
+impl core::fmt::Debug for NewSession {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("NewSession").field("expires", &self.expires).finish_non_exhaustive()
+    }
 }
 
 /// What became of early data. RFC 9846 4.3.10
@@ -71,6 +89,7 @@ impl Facts {
             ocsp_response: None,
             signed_certificate_timestamps: None,
             peer_chain: Vec::new(),
+            new_sessions: Vec::new(),
         }
     }
 
@@ -78,6 +97,12 @@ impl Facts {
     #[must_use]
     pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {
         core::mem::take(&mut self.peer_chain)
+    }
+
+    /// The sessions to keep, if the configuration's store is [`crate::Policy::Ask`].
+    #[must_use]
+    pub fn take_new_sessions(&mut self) -> Vec<NewSession> {
+        core::mem::take(&mut self.new_sessions)
     }
 
     /// The peer's certificates without taking them.

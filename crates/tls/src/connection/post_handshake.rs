@@ -9,6 +9,7 @@ use tercel_wire::{
 };
 
 use super::link::Link;
+use super::tickets::TicketTaker;
 use crate::config::policy::Side;
 use crate::error::{Error, Peer};
 use crate::keys::tls13::TrafficSecret;
@@ -22,6 +23,8 @@ pub(crate) struct PostHandshake {
     version: ProtocolVersion,
     /// TLS 1.3: where the next key comes from.
     secret: Option<TrafficSecret>,
+    /// Client: what takes tickets, if they are wanted.
+    tickets: Option<Box<TicketTaker>>,
     joiner: Joiner,
     updates: u64,
     updates_in_a_row: u8,
@@ -36,11 +39,17 @@ pub(crate) enum After {
 }
 
 impl PostHandshake {
-    pub(crate) fn new(side: Side, version: ProtocolVersion, secret: Option<TrafficSecret>) -> Self {
+    pub(crate) fn new(
+        side: Side,
+        version: ProtocolVersion,
+        secret: Option<TrafficSecret>,
+        tickets: Option<Box<TicketTaker>>,
+    ) -> Self {
         Self {
             side,
             version,
             secret,
+            tickets,
             joiner: Joiner::default(),
             updates: 0,
             updates_in_a_row: 0,
@@ -111,10 +120,13 @@ impl PostHandshake {
         match (kind, self.side) {
             (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener, link),
             (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
-                // A client that does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
+                // Who does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
                 let ticket = NewSessionTicket::parse(body)?;
                 if ticket.ticket_lifetime > MAX_TICKET_LIFETIME {
                     return Err(Peer::BadTicketLifetime.into());
+                }
+                if let Some(taker) = &mut self.tickets {
+                    taker.take(&ticket);
                 }
                 Ok(())
             }

@@ -22,6 +22,8 @@ pub struct Sender {
     updates: u64,
     link: Link,
     state: State,
+    /// Client, early data: bytes that may still be sent. RFC 9846 4.3.10
+    allowance: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,40 @@ impl Sender {
         secret: Option<TrafficSecret>,
         link: Link,
     ) -> Self {
-        Self { sealer, version, secret, updates: 0, link, state: State::Open }
+        Self { sealer, version, secret, updates: 0, link, state: State::Open, allowance: None }
+    }
+
+    /// A handshake sends through the same value that will be the connection's.
+    pub(crate) fn sealer(&mut self) -> &mut Sealer {
+        &mut self.sealer
+    }
+
+    pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
+        self.version = version;
+    }
+
+    /// Seals under this secret from here on.
+    pub(crate) fn install(&mut self, secret: TrafficSecret) -> Result<(), Error> {
+        self.sealer.install(secret.protection()?);
+        self.secret = Some(secret);
+        self.allowance = None;
+        Ok(())
+    }
+
+    /// What is sealed from here on is early data, up to so many bytes.
+    pub(crate) fn limit_to(&mut self, bytes: u32) {
+        self.allowance = Some(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// Early data is over before it began: back to the clear.
+    pub(crate) fn abandon_key(&mut self) {
+        self.sealer.uninstall();
+        self.secret = None;
+        self.allowance = None;
+    }
+
+    pub(crate) fn link(&self) -> Link {
+        self.link.clone()
     }
 
     /// Seals from the front of `plaintext` into `out`, as many records as fit.
@@ -75,8 +110,10 @@ impl Sender {
             }
         }
         let room = out.get_mut(before..).unwrap_or_default();
+        let plaintext = self.allowed(plaintext)?;
         let (consumed, written) =
             self.sealer.seal(ContentType::APPLICATION_DATA, plaintext, room)?;
+        self.spend(consumed);
         if consumed == 0 && before == 0 && !plaintext.is_empty() {
             return Err(Misuse::OutputTooSmall.into());
         }
@@ -90,7 +127,18 @@ impl Sender {
     pub fn seal_to(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.control(out)?;
         self.require_open()?;
-        self.sealer.seal_to(ContentType::APPLICATION_DATA, plaintext, out)
+        if self.allowance.is_some_and(|left| left < plaintext.len()) {
+            return Err(Local::EarlyDataLimit.into());
+        }
+        self.sealer.seal_to(ContentType::APPLICATION_DATA, plaintext, out)?;
+        self.spend(plaintext.len());
+        Ok(())
+    }
+
+    /// Client, early data: how many more bytes may be sent; `None` if there is no such limit.
+    #[must_use]
+    pub fn early_data_left(&self) -> Option<usize> {
+        self.allowance
     }
 
     /// The output length that surely takes `length` bytes of plaintext in one call of [`Self::seal`].
@@ -172,16 +220,26 @@ impl Sender {
         self.secret.as_ref()
     }
 
-    #[cfg(test)]
-    pub(crate) fn sealer_mut(&mut self) -> &mut Sealer {
-        &mut self.sealer
-    }
-
     fn require_open(&self) -> Result<(), Error> {
         match self.state {
             State::Open => Ok(()),
             State::Closed if self.link.signals().failed().is_some() => Err(Local::Failed.into()),
             State::Closed => Err(Local::Closed.into()),
+        }
+    }
+
+    /// The part of `plaintext` that early data has room for.
+    fn allowed<'p>(&self, plaintext: &'p [u8]) -> Result<&'p [u8], Error> {
+        match self.allowance {
+            Some(0) if !plaintext.is_empty() => Err(Local::EarlyDataLimit.into()),
+            Some(left) => Ok(plaintext.get(..left).unwrap_or(plaintext)),
+            None => Ok(plaintext),
+        }
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        if let Some(left) = &mut self.allowance {
+            *left = left.saturating_sub(bytes);
         }
     }
 
@@ -210,6 +268,10 @@ impl Sender {
     }
 
     fn write_update(&mut self, request: KeyUpdateRequest, out: &mut Vec<u8>) -> Result<(), Error> {
+        // There is no KeyUpdate among early data. RFC 9846 4.7.3
+        if self.allowance.is_some() {
+            return Err(Local::KeyExhausted.into());
+        }
         let secret = self.secret.as_mut().ok_or(Misuse::WrongVersion)?;
         if self.updates >= limits::MAX_KEY_UPDATES {
             return Err(Local::KeyExhausted.into());

@@ -81,6 +81,7 @@ impl ChooseConfigQuestion {
 /// See [`Question::FindSession`].
 pub struct FindSessionQuestion {
     pub(crate) identity: Vec<u8>,
+    pub(crate) single_use: bool,
 }
 
 impl FindSessionQuestion {
@@ -88,6 +89,12 @@ impl FindSessionQuestion {
     #[must_use]
     pub fn identity(&self) -> &[u8] {
         &self.identity
+    }
+
+    /// Whether the session must be taken from its store, so that no one else gets it (TLS 1.3).
+    #[must_use]
+    pub fn is_single_use(&self) -> bool {
+        self.single_use
     }
 }
 

@@ -42,6 +42,11 @@ impl MainSecret12 {
         Self::derive(suite, shared, b"master secret", &[client_random, server_random])
     }
 
+    /// The main secret of a session that is resumed. RFC 5246 F.1.4
+    pub(crate) fn resumed(suite: &'static Suite, secret: Secret) -> Self {
+        Self { prf: Tls12Prf::new(suite.hash, secret.as_bytes()), secret, suite }
+    }
+
     fn derive(suite: &'static Suite, shared: &SharedSecret, label: &[u8], seed: &[&[u8]]) -> Self {
         let premaster = Tls12Prf::new(suite.hash, shared.as_bytes());
         let secret = Secret::with(MAIN_SECRET, |out| premaster.fill(label, seed, out));

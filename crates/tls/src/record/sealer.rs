@@ -59,6 +59,10 @@ impl Sealer {
         self.protection = Some(protection);
     }
 
+    pub(crate) fn uninstall(&mut self) {
+        self.protection = None;
+    }
+
     /// Whether the key should be replaced before many more records.
     pub(crate) fn key_nearly_spent(&self) -> bool {
         self.protection.as_ref().is_some_and(Protection::nearly_spent)

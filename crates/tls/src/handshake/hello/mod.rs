@@ -16,7 +16,7 @@ use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion,
 use super::established::Established;
 use super::flow::{Command, Flow, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question, SharedHello};
-use super::{tls12, tls13};
+use super::{client_session, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::common::Common;
 use crate::config::policy::Policy;
@@ -47,7 +47,8 @@ pub(crate) async fn client(
     name: ServerName<'static>,
 ) -> Result<Established, Error> {
     flow.order(first_limit(&config.common));
-    let mut offer = Offer::new(&config, name)?;
+    let session = client_session::take(&config, &name);
+    let mut offer = Offer::new(&config, name, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     let hello = ServerHello::parse(message.body())?;
@@ -55,6 +56,8 @@ pub(crate) async fn client(
         ProtocolVersion::TLS1_3 => {
             tls13::client::handshake(&mut flow, &config, offer, message).await
         }
+        // Early data cannot be taken back. RFC 9846 E.3
+        _ if offer.early_data => Err(Peer::WrongVersionForEarlyData.into()),
         _ => tls12::client::handshake(&mut flow, &config, offer, message).await,
     }
 }
