@@ -87,8 +87,8 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         builder =
             builder.credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>));
     }
-    if let Some(shares) = &options.key_shares {
-        builder = builder.key_shares(&known_groups(shares)?);
+    if let Some(shares) = key_shares(options)? {
+        builder = builder.key_shares(&shares);
     }
     let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
@@ -193,6 +193,20 @@ fn groups(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unfit> {
     })
 }
 
+/// The groups to send shares for, where the library's choice is not BoringSSL's: a hybrid after a classic
+/// group gets a share too.
+fn key_shares(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unfit> {
+    if let Some(shares) = &options.key_shares {
+        return known_groups(shares).map(Some);
+    }
+    let groups = known_groups(&options.curves)?;
+    let hybrid = groups.iter().copied().find(|group| HYBRIDS.contains(group));
+    Ok(match (groups.first(), hybrid) {
+        (Some(first), Some(hybrid)) if *first != hybrid => Some(vec![*first, hybrid]),
+        _ => None,
+    })
+}
+
 fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unfit> {
     let known = |code: &u16| {
         let group = NamedGroup(*code);
@@ -212,6 +226,9 @@ const GROUPS: [NamedGroup; 7] = [
     NamedGroup::SECP256R1MLKEM768,
     NamedGroup::SECP384R1MLKEM1024,
 ];
+
+const HYBRIDS: [NamedGroup; 3] =
+    [NamedGroup::X25519MLKEM768, NamedGroup::SECP256R1MLKEM768, NamedGroup::SECP384R1MLKEM1024];
 
 fn suites(policy: options::Policy) -> &'static [CipherSuite] {
     const AES_256: [CipherSuite; 3] = [
@@ -284,9 +301,12 @@ fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
     Ok(names)
 }
 
-/// What a configuration refuses is something the library does not have.
+/// What a configuration refuses is something the library does not have, or no configuration at all.
 fn unfit(error: ConfigError) -> Unfit {
-    Unfit::Unimplemented(error.to_string())
+    match error {
+        ConfigError::NoVersion => Unfit::Refused(":NO_SUPPORTED_VERSIONS_ENABLED:"),
+        other => Unfit::Unimplemented(other.to_string()),
+    }
 }
 
 fn unusable_key(error: tercel::crypto::CryptoError) -> Unfit {

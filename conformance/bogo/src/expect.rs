@@ -5,9 +5,9 @@
 use std::fmt::Debug;
 use std::fs;
 
-use tercel::Facts;
 use tercel::crypto::has_fast_aes;
 use tercel::pki::load_certs_pem;
+use tercel::{EarlyData, Facts};
 
 use crate::judge::Judge;
 use crate::options::Options;
@@ -30,6 +30,9 @@ pub(crate) fn check(options: &Options, facts: &Facts, judge: &Judge) -> Result<(
     same("peer's scheme", expect.peer_signature_algorithm.map(Some), scheme)?;
     same("retry", expect.retry, facts.retried)?;
     same("resumption", expect.session_miss.then_some(false), facts.resumed)?;
+    // The library does not say why it rejects early data, but whether it does.
+    let accepted = expect.early_data_reason.as_deref().map(|reason| reason == "accepted");
+    same("early data", accepted, facts.early_data == EarlyData::Accepted)?;
     let extended = expect.extended_master_secret.then_some(true);
     same("extended main secret", extended, facts.extended_main_secret)?;
     same("secure renegotiation", expect.secure_renegotiation, facts.secure_renegotiation)?;

@@ -61,6 +61,7 @@ fn report(failure: Failure) -> ExitCode {
         Failure::Tls { token, error } => eprintln!("{token} {error}"),
         Failure::Unexpected(what) => eprintln!("{what}"),
         Failure::Transport(error) => eprintln!("transport: {error}"),
+        Failure::Unfit(Unfit::Refused(token)) => eprintln!("{token}"),
         Failure::Unfit(Unfit::Malformed(flag)) => eprintln!("cannot read the value of {flag}"),
         Failure::Unfit(Unfit::Unimplemented(what)) => {
             eprintln!("not implemented: {what}");

@@ -77,6 +77,8 @@ pub(crate) struct Expectations {
     pub(crate) selected_credential: Option<i32>,
     pub(crate) retry: Option<bool>,
     pub(crate) session_miss: bool,
+    /// Why early data was not accepted, or `accepted`.
+    pub(crate) early_data_reason: Option<String>,
     pub(crate) extended_master_secret: bool,
     pub(crate) secure_renegotiation: Option<bool>,
     pub(crate) alpn: Vec<u8>,
@@ -120,6 +122,8 @@ pub(crate) struct Plan {
 pub(crate) enum Unfit {
     /// A flag, or a value of it, that stands for something not implemented.
     Unimplemented(String),
+    /// Flags that leave nothing to connect with; BoringSSL's word for it.
+    Refused(&'static str),
     /// A flag without its value, or with one that cannot be read.
     Malformed(String),
 }
@@ -289,6 +293,7 @@ const FLAGS: &[(&str, Kind)] = &[
     ("-expect-hrr", Set(|o| o.expect.retry = Some(true))),
     ("-expect-no-hrr", Set(|o| o.expect.retry = Some(false))),
     ("-expect-session-miss", Set(|o| o.expect.session_miss = true)),
+    ("-expect-early-data-reason", Take(|o, v| Some(o.expect.early_data_reason = Some(text(v)?)))),
     // There are no sessions yet, so nothing can be wrong with them.
     ("-expect-no-session", Ignore),
     ("-expect-extended-master-secret", Set(|o| o.expect.extended_master_secret = true)),
