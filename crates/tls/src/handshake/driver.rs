@@ -128,8 +128,10 @@ impl Driver {
             };
             let content = record.get(opened.plaintext).unwrap_or_default();
             match opened.content_type {
-                // Where a change_cipher_spec must come, only that may. RFC 5246 7.1
-                ContentType::HANDSHAKE if wanted != Some(Wanted::Message) => {
+                // Where a change_cipher_spec must come, no message may. RFC 5246 7.1
+                ContentType::HANDSHAKE
+                    if wanted != Some(Wanted::Message) && !content.is_empty() =>
+                {
                     return Err(Peer::UnexpectedRecord.into());
                 }
                 ContentType::HANDSHAKE => {
