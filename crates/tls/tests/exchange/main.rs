@@ -5,6 +5,9 @@
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
 mod combinations;
+mod connection;
 mod identity;
 mod negotiation;
 mod pair;
+mod questions;
+mod reads;
