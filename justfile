@@ -76,10 +76,10 @@ bench-crypto:
 size:
     cargo run --release -p tercel --example size
 
-# Allocations per handshake and side, then instructions of the same run under callgrind.
+# Allocations per handshake and side, then instructions under callgrind.
 count:
     cargo run --release -p tercel --example count
-    valgrind --tool=callgrind --callgrind-out-file={{ quote(build / "callgrind.out") }} {{ quote(build / "release/examples/count") }}
+    tools/count.sh {{ quote(build / "release/examples/count") }}
 
 # All that CI runs.
 ci:

@@ -1,2 +1,74 @@
-//! Placeholder until the program lands.
-fn main() {}
+//! The program through which BoringSSL's test runner drives the library.
+//!
+//! One process a test. The runner says with flags what to connect as, what to do and what to expect, listens
+//! on a port, and misbehaves there; it judges by what it sees, by the exit code and by the word on stderr.
+//!
+//! | to see | look at |
+//! |---|---|
+//! | which flags there are | [`options`] |
+//! | what a flag configures | [`config`] |
+//! | what the shim answers as an application | [`judge`] |
+//! | what happens on the wire | [`run`], over [`transport`] |
+//! | what is checked after a handshake | [`expect`] |
+//! | what an error is called | [`error_token`] |
+//!
+//! Which tests are not run, and why, is in `config.json`; `README.md` counts the rest.
+
+#![forbid(unsafe_code)]
+
+mod base64;
+mod config;
+mod error_token;
+mod expect;
+mod judge;
+mod options;
+mod run;
+mod transport;
+
+use std::env;
+use std::process::ExitCode;
+
+use options::{Plan, Unfit};
+use run::Failure;
+
+fn main() -> ExitCode {
+    let arguments: Vec<Vec<u8>> =
+        env::args_os().skip(1).map(std::ffi::OsString::into_encoded_bytes).collect();
+    // The runner asks first of all whether its split-handshake helper could be used.
+    if arguments.iter().any(|argument| argument == b"-is-handshaker-supported") {
+        println!("No");
+        return ExitCode::SUCCESS;
+    }
+    let plan = match Plan::parse(&arguments) {
+        Ok(plan) => plan,
+        Err(unfit) => return report(Failure::Unfit(unfit)),
+    };
+    if plan.initial.resume_count > 0 {
+        return report(Failure::Unfit(Unfit::Unimplemented("resumption".to_owned())));
+    }
+    for count in 0..=plan.initial.resume_count {
+        let options = if count == 0 { &plan.initial } else { &plan.resume };
+        if let Err(failure) = run::connection(options) {
+            return report(failure);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Says on stderr what went wrong; the exit code tells failures from what is not implemented.
+fn report(failure: Failure) -> ExitCode {
+    match failure {
+        Failure::Tls { token, error } => eprintln!("{token} {error}"),
+        Failure::Unexpected(what) => eprintln!("{what}"),
+        Failure::Transport(error) => eprintln!("transport: {error}"),
+        Failure::Unfit(Unfit::Malformed(flag)) => eprintln!("cannot read the value of {flag}"),
+        Failure::Unfit(Unfit::Unimplemented(what)) => {
+            eprintln!("not implemented: {what}");
+            return ExitCode::from(UNIMPLEMENTED);
+        }
+    }
+    ExitCode::FAILURE
+}
+
+/// The exit code by which the runner counts a test apart.
+const UNIMPLEMENTED: u8 = 89;

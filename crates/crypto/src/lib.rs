@@ -7,10 +7,10 @@
 //! | question | module |
 //! |---|---|
 //! | protect records | [`AeadKey`] in `aead.rs` |
-//! | hash a transcript | [`Hash`] in `hash.rs` |
+//! | hash a transcript | [`struct@Hash`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 way | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
 //! | derive secrets, TLS 1.2 way | [`Tls12Prf`] in `prf.rs` |
-//! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange.rs` |
+//! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |
 //! | sign, verify | [`SigningKey`], [`Signer`] in `signing_key.rs`, [`PublicKey`] in `public_key.rs` |
 //! | random bytes | [`fill_random`] in `random.rs` |
 //! | hold, compare and wipe secrets | [`Secret`] in `secret.rs`, [`wipe`], [`constant_time_eq`] in `memory.rs` |

@@ -33,13 +33,9 @@ impl Tls12Prf {
     }
 
     fn block(&self, a: &[u8], label: &[u8], seed: &[&[u8]]) -> Secret {
-        let mut mac = self.0.start();
-        mac.update(a);
-        mac.update(label);
-        for part in seed {
-            mac.update(part);
-        }
-        Secret::with(self.0.algorithm().output_len(), |out| mac.finish(out))
+        Secret::with(self.0.algorithm().output_len(), |out| {
+            self.0.mac(&[&[a, label], seed], out);
+        })
     }
 }
 

@@ -87,3 +87,16 @@ pub use pki_types;
 pub use tercel_crypto as crypto;
 pub use tercel_pki as pki;
 pub use tercel_wire as wire;
+
+/// The sizes of the handshakes' futures, for `just size`.
+#[doc(hidden)]
+#[must_use]
+pub fn handshake_future_sizes() -> [(&'static str, usize); 2] {
+    handshake::measure::future_sizes()
+}
+
+/// Resumes a coroutine that does nothing, for `just count`.
+#[doc(hidden)]
+pub fn resume_empty_coroutine(times: usize) {
+    handshake::measure::resume_empty(times);
+}

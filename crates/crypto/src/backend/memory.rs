@@ -39,7 +39,48 @@ pub(crate) fn fill_random(out: &mut [u8]) -> Result<(), CryptoError> {
 }
 
 /// Overwrites numbers with zeros.
-pub(crate) fn wipe_words<T: Copy + From<u8>, const N: usize>(words: &mut [T; N]) {
-    // SAFETY: an exclusive borrow of plain numbers, for which zeros are valid.
-    unsafe { cleanse(words) };
+pub(crate) fn wipe_words<T: Word>(words: &mut [T]) {
+    // SAFETY: an exclusive borrow of words, for which zeros are valid.
+    unsafe { lc::OPENSSL_cleanse(words.as_mut_ptr().cast(), size_of_val(words)) };
+}
+
+/// Numbers of which hash states consist.
+///
+/// # Safety
+///
+/// All zeros must be a valid value.
+pub(crate) unsafe trait Word: Copy {}
+
+// SAFETY: zero is a number.
+unsafe impl Word for u32 {}
+// SAFETY: zero is a number.
+unsafe impl Word for u64 {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Secret;
+    use core::mem::MaybeUninit;
+
+    #[test]
+    fn wiped_words_are_zero() {
+        let mut words = [0xaaaa_aaaa_u32; 9];
+        wipe_words(&mut words);
+        assert_eq!(words, [0; 9]);
+        let mut words = [u64::MAX; 9];
+        wipe_words(&mut words[1..]);
+        assert_eq!(words, [u64::MAX, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_dropped_secret_is_wiped() {
+        let mut cell = MaybeUninit::new(Secret::new(&[0xaa; Secret::MAX_LEN]));
+        // SAFETY: the secret is initialised and not used as such after this.
+        unsafe { core::ptr::drop_in_place(cell.as_mut_ptr()) };
+        // SAFETY: its bytes and its length are all defined, without padding between them.
+        let bytes =
+            unsafe { core::slice::from_raw_parts(cell.as_ptr().cast::<u8>(), size_of::<Secret>()) };
+        assert!(!bytes.contains(&0xaa));
+        assert!(bytes.iter().filter(|byte| **byte == 0).count() >= Secret::MAX_LEN);
+    }
 }

@@ -21,10 +21,11 @@
 //!    functions are the exception: they return 1 always, by their documentation, and are asserted
 //!    in debug builds only.
 //! 4. **Objects have one owner.** Heap objects live in a type ([`handle`]) that frees them once, on
-//!    drop. What AWS-LC counts references for is never shared between two owners here.
+//!    drop, or drops the one reference it holds.
 //! 5. **Contexts stay put or are plain data.** `EVP_AEAD_CTX` lives in a box from before its
 //!    initialisation to after its clean-up. `SHA256_CTX` and `SHA512_CTX` are plain data (numbers
-//!    and a block), may be copied and moved, and their fields are public in `openssl/sha.h`.
+//!    and a block), may be copied and moved, and their fields are public in `openssl/sha.h`. Both
+//!    kinds are `MaybeUninit`, because AWS-LC defines only the part of them it will read.
 //! 6. **Threads.** `Send` and `Sync` are implemented where AWS-LC promises that a key may be used
 //!    by several threads as long as none modifies it; after construction nothing here does.
 //!    RSA's lazily cached values are guarded by AWS-LC's own lock.
@@ -66,4 +67,33 @@ fn failed(error: CryptoError) -> CryptoError {
     // SAFETY: touches the calling thread's error queue only.
     unsafe { aws_lc_sys::ERR_clear_error() };
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AeadAlgorithm, AeadKey, KeyKind, PublicKey, SigningKey};
+
+    #[test]
+    fn failures_leave_nothing_in_the_error_queue() {
+        let key = AeadKey::new(AeadAlgorithm::Aes128Gcm, &[1; 16]).unwrap();
+        assert!(key.open(&[0; 12], b"", &[2; 32], &mut [0; 16]).is_err());
+        assert!(SigningKey::from_der(b"no key").is_err());
+        assert!(PublicKey::from_spki(b"no key").is_err());
+        assert!(PublicKey::from_raw(KeyKind::EcdsaP256, &[4; 65]).is_err());
+        // SAFETY: looks at the calling thread's error queue only.
+        assert_eq!(unsafe { aws_lc_sys::ERR_peek_error() }, 0);
+    }
+
+    #[test]
+    fn codes_other_than_one_are_failures() {
+        assert_eq!(check(1, CryptoError::Rejected), Ok(()));
+        for code in [0, -1, 2] {
+            assert_eq!(check(code, CryptoError::Rejected), Err(CryptoError::Rejected));
+        }
+        assert_eq!(
+            non_null(core::ptr::null_mut::<u8>(), CryptoError::Internal),
+            Err(CryptoError::Internal)
+        );
+    }
 }

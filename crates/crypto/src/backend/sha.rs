@@ -4,142 +4,182 @@
 //! a keyed HMAC is. What it must not know: HMAC's padding. Where to look next: `hash.rs` and
 //! `hmac.rs` above.
 //!
-//! AWS-LC documents that these functions always return 1, so the code is looked at in debug
-//! builds only.
+//! A context is `MaybeUninit` because its block buffer is defined only as far as it is filled;
+//! clearing it first costs as much as the rest of the wrapper. Every constructor defines all the
+//! other fields. AWS-LC documents that its functions always return 1, so the code is looked at in
+//! debug builds only.
+
+use core::mem::MaybeUninit;
 
 use aws_lc_sys as lc;
 
 use super::memory::cleanse;
 
-const SHA256_BLOCK_BITS: u32 = 512;
-const SHA512_BLOCK_BITS: u64 = 1024;
+/// What both contexts do.
+pub(crate) trait Context: Sized {
+    /// The state between blocks.
+    type Chaining: Copy;
+
+    /// Starts after one block, which led to `chaining`, towards a digest of `digest_len` bytes.
+    fn after_one_block(chaining: &Self::Chaining, digest_len: u32) -> Self;
+
+    /// The chaining value, on a block boundary.
+    fn chaining(&self) -> Self::Chaining;
+
+    /// Takes in more bytes.
+    fn update(&mut self, bytes: &[u8]);
+
+    /// Writes the digest, as long as `out`; the context is of no use afterwards.
+    fn finish(&mut self, out: &mut [u8]);
+
+    /// Overwrites everything with zeros, for a context that took in a secret.
+    fn wipe(&mut self);
+}
 
 /// A running SHA-256.
 #[derive(Clone)]
-pub(crate) struct Sha256(lc::SHA256_CTX);
+pub(crate) struct Sha256(MaybeUninit<lc::SHA256_CTX>);
 
 impl Sha256 {
     #[inline]
     pub(crate) fn new() -> Self {
-        let mut context = lc::SHA256_CTX::default();
-        // SAFETY: writes this one context.
-        let code = unsafe { lc::SHA256_Init(&raw mut context) };
+        let mut context = MaybeUninit::uninit();
+        // SAFETY: defines every field but the block buffer.
+        let code = unsafe { lc::SHA256_Init(context.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
         Self(context)
     }
+}
 
-    /// Continues after one block, which led to `chaining_value`.
+impl Context for Sha256 {
+    type Chaining = [u32; 8];
+
     #[inline]
-    pub(crate) fn after_one_block(chaining_value: &[u32; 8]) -> Self {
-        Self(lc::SHA256_CTX {
-            h: *chaining_value,
-            Nl: SHA256_BLOCK_BITS,
-            md_len: 32,
-            ..Default::default()
-        })
+    fn after_one_block(chaining: &[u32; 8], digest_len: u32) -> Self {
+        assert!(digest_len == 32);
+        let mut context = MaybeUninit::<lc::SHA256_CTX>::uninit();
+        let fields = context.as_mut_ptr();
+        // SAFETY: writes to fields of a local, every one but the block buffer.
+        unsafe {
+            (*fields).h = *chaining;
+            (*fields).Nl = 512; // bits
+            (*fields).Nh = 0;
+            (*fields).num = 0;
+            (*fields).md_len = digest_len;
+        }
+        Self(context)
+    }
+
+    fn chaining(&self) -> [u32; 8] {
+        // SAFETY: these fields are defined.
+        unsafe {
+            assert!((*self.0.as_ptr()).num == 0);
+            (*self.0.as_ptr()).h
+        }
     }
 
     #[inline]
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        // SAFETY: `bytes` comes with its own length.
+    fn update(&mut self, bytes: &[u8]) {
+        // SAFETY: a started context; `bytes` with its length.
         let code =
-            unsafe { lc::SHA256_Update(&raw mut self.0, bytes.as_ptr().cast(), bytes.len()) };
+            unsafe { lc::SHA256_Update(self.0.as_mut_ptr(), bytes.as_ptr().cast(), bytes.len()) };
         debug_assert_eq!(code, 1);
     }
 
-    /// The chaining value, on a block boundary.
-    pub(crate) fn chaining_value(&self) -> [u32; 8] {
-        debug_assert_eq!(self.0.num, 0);
-        self.0.h
-    }
-
-    /// Writes the digest; the context is of no use afterwards.
     #[inline]
-    pub(crate) fn finish(&mut self, out: &mut [u8]) {
-        assert!(out.len() == 32 && self.0.md_len == 32);
-        // SAFETY: writes `md_len` bytes, as many as `out` has.
-        let code = unsafe { lc::SHA256_Final(out.as_mut_ptr(), &raw mut self.0) };
+    fn finish(&mut self, out: &mut [u8]) {
+        assert!(out.len() == 32);
+        // SAFETY: a started context, always for 32 bytes, as many as `out` has.
+        let code = unsafe { lc::SHA256_Final(out.as_mut_ptr(), self.0.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
     }
 
-    /// Overwrites everything, for a context that took in a secret.
     #[inline]
-    pub(crate) fn wipe(&mut self) {
+    fn wipe(&mut self) {
         // SAFETY: plain data, exclusively borrowed; zeros are valid numbers.
-        unsafe { cleanse(&raw mut self.0) };
+        unsafe { cleanse(self.0.as_mut_ptr()) };
     }
 }
 
 /// A running SHA-384 or SHA-512, which share context and compression function.
 #[derive(Clone)]
-pub(crate) struct Sha512(lc::SHA512_CTX);
+pub(crate) struct Sha512(MaybeUninit<lc::SHA512_CTX>);
 
 impl Sha512 {
     #[inline]
     pub(crate) fn new_384() -> Self {
-        let mut context = lc::SHA512_CTX::default();
-        // SAFETY: writes this one context.
-        let code = unsafe { lc::SHA384_Init(&raw mut context) };
+        let mut context = MaybeUninit::uninit();
+        // SAFETY: defines every field but the block buffer.
+        let code = unsafe { lc::SHA384_Init(context.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
         Self(context)
     }
 
     #[inline]
     pub(crate) fn new_512() -> Self {
-        let mut context = lc::SHA512_CTX::default();
-        // SAFETY: writes this one context.
-        let code = unsafe { lc::SHA512_Init(&raw mut context) };
+        let mut context = MaybeUninit::uninit();
+        // SAFETY: defines every field but the block buffer.
+        let code = unsafe { lc::SHA512_Init(context.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
         Self(context)
     }
+}
 
-    /// Continues after one block, which led to `chaining_value`, towards a digest of 48 or 64
-    /// bytes.
+impl Context for Sha512 {
+    type Chaining = [u64; 8];
+
     #[inline]
-    pub(crate) fn after_one_block(chaining_value: &[u64; 8], digest_len: u32) -> Self {
+    fn after_one_block(chaining: &[u64; 8], digest_len: u32) -> Self {
         assert!(digest_len == 48 || digest_len == 64);
-        Self(lc::SHA512_CTX {
-            h: *chaining_value,
-            Nl: SHA512_BLOCK_BITS,
-            md_len: digest_len,
-            ..Default::default()
-        })
+        let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
+        let fields = context.as_mut_ptr();
+        // SAFETY: writes to fields of a local, every one but the block buffer.
+        unsafe {
+            (*fields).h = *chaining;
+            (*fields).Nl = 1024; // bits
+            (*fields).Nh = 0;
+            (*fields).num = 0;
+            (*fields).md_len = digest_len;
+        }
+        Self(context)
+    }
+
+    fn chaining(&self) -> [u64; 8] {
+        // SAFETY: these fields are defined.
+        unsafe {
+            assert!((*self.0.as_ptr()).num == 0);
+            (*self.0.as_ptr()).h
+        }
     }
 
     #[inline]
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        // SAFETY: `bytes` comes with its own length.
+    fn update(&mut self, bytes: &[u8]) {
+        // SAFETY: a started context; `bytes` with its length.
         let code =
-            unsafe { lc::SHA512_Update(&raw mut self.0, bytes.as_ptr().cast(), bytes.len()) };
+            unsafe { lc::SHA512_Update(self.0.as_mut_ptr(), bytes.as_ptr().cast(), bytes.len()) };
         debug_assert_eq!(code, 1);
     }
 
-    /// The chaining value, on a block boundary.
-    pub(crate) fn chaining_value(&self) -> [u64; 8] {
-        debug_assert_eq!(self.0.num, 0);
-        self.0.h
-    }
-
-    /// Writes the digest; the context is of no use afterwards.
     #[inline]
-    pub(crate) fn finish(&mut self, out: &mut [u8]) {
-        assert!(out.len() == self.0.md_len as usize);
-        // SAFETY: each writes `md_len` bytes, as many as `out` has, and is the one that belongs
-        // to that length.
+    fn finish(&mut self, out: &mut [u8]) {
+        // SAFETY: this field is defined.
+        let digest_len = unsafe { (*self.0.as_ptr()).md_len };
+        assert!(out.len() == digest_len as usize);
+        // SAFETY: a started context; each writes `md_len` bytes, as many as `out` has, and is the
+        // one that belongs to that length.
         let code = unsafe {
-            if self.0.md_len == 48 {
-                lc::SHA384_Final(out.as_mut_ptr(), &raw mut self.0)
+            if digest_len == 48 {
+                lc::SHA384_Final(out.as_mut_ptr(), self.0.as_mut_ptr())
             } else {
-                lc::SHA512_Final(out.as_mut_ptr(), &raw mut self.0)
+                lc::SHA512_Final(out.as_mut_ptr(), self.0.as_mut_ptr())
             }
         };
         debug_assert_eq!(code, 1);
     }
 
-    /// Overwrites everything, for a context that took in a secret.
     #[inline]
-    pub(crate) fn wipe(&mut self) {
+    fn wipe(&mut self) {
         // SAFETY: plain data, exclusively borrowed; zeros are valid numbers.
-        unsafe { cleanse(&raw mut self.0) };
+        unsafe { cleanse(self.0.as_mut_ptr()) };
     }
 }

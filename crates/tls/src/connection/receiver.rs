@@ -9,7 +9,6 @@ use super::buffer::Received;
 use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
 use crate::error::Error;
-use crate::record::joiner::Joiner;
 use crate::record::opener::{OpenedInto, Opener};
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
@@ -58,13 +57,10 @@ pub enum Filled {
 impl Receiver {
     pub(crate) fn new(
         opener: Opener,
-        joiner: Joiner,
         post: PostHandshake,
         link: Link,
         tolerate_truncation: bool,
     ) -> Self {
-        let mut post = post;
-        post.set_joiner(joiner);
         Self { opener, post, link, state: State::Open, tolerate_truncation }
     }
 
@@ -111,11 +107,13 @@ impl Receiver {
             let record = received.take(frame.total);
             let opened = self.opener.open_into(frame, record, out);
             match opened.map_err(|error| self.fail(error))? {
-                None | Some(OpenedInto::Into(ContentType::APPLICATION_DATA, 0)) => {}
+                None => {}
                 Some(OpenedInto::Into(ContentType::APPLICATION_DATA, length)) => {
-                    let whole = self.post.application_data();
+                    let whole = self.post.application_data(length);
                     whole.map_err(|error| self.fail(error))?;
-                    return Ok(Filled::Data(length));
+                    if length > 0 {
+                        return Ok(Filled::Data(length));
+                    }
                 }
                 Some(OpenedInto::Into(content_type, length)) => {
                     // Not for the application: out of its buffer without a trace.
@@ -196,7 +194,7 @@ impl Receiver {
             Err(error) => return Err(self.fail(error)),
         };
         if opened.content_type == ContentType::APPLICATION_DATA && self.opener.is_protected() {
-            let whole = self.post.application_data();
+            let whole = self.post.application_data(opened.plaintext.len());
             whole.map_err(|error| self.fail(error))?;
             if !opened.plaintext.is_empty() {
                 return Ok(Some((frame.total, Some(opened.plaintext))));

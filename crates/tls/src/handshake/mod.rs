@@ -11,6 +11,7 @@ pub(crate) mod flow;
 pub(crate) mod hello;
 pub(crate) mod identity;
 pub(crate) mod log;
+pub(crate) mod measure;
 pub(crate) mod question;
 pub(crate) mod record_limits;
 pub(crate) mod signature;
@@ -177,7 +178,7 @@ impl Handshake {
         Err(Error::Truncated)
     }
 
-    /// The chain and the names behind [`Error::Refused`].
+    /// The chain and the names behind [`Error::Refused`]; `None` also if the leaf alone was reason enough.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
@@ -188,7 +189,7 @@ impl Handshake {
         None
     }
 
-    /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.4
+    /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.3
     pub fn half_rtt_sender(&mut self) -> Option<&mut Sender> {
         None
     }

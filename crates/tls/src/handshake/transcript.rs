@@ -1,4 +1,4 @@
-//! The running hash of a handshake's messages. RFC 9846 4.5.1, RFC 5246 7.4.9
+//! The running hash of a handshake's messages. RFC 9846 4.1, RFC 5246 7.4.9
 //!
 //! Must not know: what the messages mean. The hash is known when a transcript is made: until then the
 //! one message there is, the ClientHello, is simply kept. Next: `super::tls13::server`.
@@ -23,7 +23,7 @@ impl Transcript {
         Self { hash: Hash::new(algorithm), messages: Some(Vec::new()) }
     }
 
-    /// Starts with the synthetic message that stands for a first ClientHello. RFC 9846 4.5.1
+    /// Starts with the synthetic message that stands for a first ClientHello. RFC 9846 4.1
     pub(crate) fn after_retry(algorithm: HashAlgorithm, first_hello: &[u8]) -> Self {
         let mut transcript = Self::new(algorithm);
         let digest = Hash::digest(algorithm, &[first_hello]);

@@ -145,7 +145,7 @@ impl TrafficSecret {
         Self::new(self.suite, derive_secret(&prk, b"traffic upd", &[]))
     }
 
-    /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.4
+    /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.3
     pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
         self.finished_key().sign(&[transcript])
     }
@@ -187,7 +187,7 @@ impl ExporterSecret {
     }
 }
 
-/// What `CertificateVerify` signs. RFC 9846 4.5.3
+/// What `CertificateVerify` signs. RFC 9846 4.5.2
 pub(crate) fn signed_content(context: &[u8; 33], transcript: &Digest) -> Vec<u8> {
     let mut content = Vec::with_capacity(64 + 33 + 1 + 64);
     content.resize(64, 0x20);

@@ -53,6 +53,10 @@ pub(crate) fn first(bytes: &[u8], expect: Expect, protected: bool) -> Result<Opt
         return Err(Peer::WrongRecordVersion.into());
     }
     let longest = match (protected, expect) {
+        // Early data ahead of a second ClientHello is protected, though not for us. RFC 9846 4.3.10
+        (false, Expect::Tls13) if header.content_type == ContentType::APPLICATION_DATA => {
+            limits::MAX_PROTECTED_TLS13
+        }
         (false, _) => limits::MAX_FRAGMENT,
         (true, Expect::Tls13) => limits::MAX_PROTECTED_TLS13,
         (true, _) => limits::MAX_PROTECTED_TLS12,

@@ -11,7 +11,7 @@ use crate::DecodeError;
 pub enum ServerNameOffer<'a> {
     /// A host name.
     HostName(HostName<'a>),
-    /// Only names of unknown types.
+    /// Only names of unknown types, which are not kept: to be received, not to be sent.
     Other,
 }
 

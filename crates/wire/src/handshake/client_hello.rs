@@ -21,7 +21,7 @@ pub struct ClientHello<'a> {
     pub cipher_suites: List<'a, CipherSuite>,
     /// At least null.
     pub compression_methods: List<'a, CompressionMethod>,
-    /// Whether there is an extension block at all: TLS 1.2 can do without.
+    /// Whether there is an extension block at all: TLS 1.2 can do without. If not, `extensions` is not written.
     pub extensions_present: bool,
     /// The extensions.
     pub extensions: ClientExtensions<'a>,

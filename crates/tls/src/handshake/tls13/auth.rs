@@ -77,7 +77,7 @@ pub(crate) fn send_certificate(
     )
 }
 
-/// Proves that we have the key of the certificate sent. RFC 9846 4.5.3
+/// Proves that we have the key of the certificate sent. RFC 9846 4.5.2
 pub(crate) async fn send_verify(
     flow: &mut Flow,
     transcript: &mut Transcript,
@@ -108,7 +108,7 @@ pub(crate) async fn receive(
         return Err(Peer::WrongCertificateContext.into());
     }
     let Some(shown) = shown(&parsed, side, wishes)? else {
-        // Only a client may have nothing to show. RFC 9846 4.5.1.4
+        // Only a client may have nothing to show. RFC 9846 4.5.1.3
         return if side == Side::Client { Ok(None) } else { Err(Peer::EmptyCertificate.into()) };
     };
     let message = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
@@ -121,7 +121,7 @@ pub(crate) async fn receive(
     Ok(Some(Received { shown, scheme: verify.algorithm }))
 }
 
-/// Compares a peer's Finished and adds it to the transcript. RFC 9846 4.5.4
+/// Compares a peer's Finished and adds it to the transcript. RFC 9846 4.5.3
 pub(crate) fn check_finished(
     message: &Message,
     secret: &TrafficSecret,

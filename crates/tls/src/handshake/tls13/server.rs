@@ -211,7 +211,7 @@ fn send_certificate_request(
     flow.send(&message, transcript)
 }
 
-/// Our Finished; from here on we may send application data. RFC 9846 4.5.4
+/// Our Finished; from here on we may send application data. RFC 9846 4.5.3
 fn send_finished(
     flow: &mut Flow,
     secrets: HandshakeSecret,

@@ -1,0 +1,330 @@
+//! From options to the library's configurations.
+//!
+//! Where BoringSSL's defaults differ from ours and tests depend on them, the shim asks for BoringSSL's.
+//! Must not know: sockets. Next: [`crate::judge`], which answers what the configurations leave open.
+
+use std::fs;
+use std::sync::Arc;
+
+use tercel::crypto::SigningKey;
+use tercel::pki::{load_certs_pem, load_key_pem};
+use tercel::pki_types::ServerName;
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel::{
+    ClientAuth, ClientConfig, ConfigError, Credential, Handshake, Policy, SelectCredential,
+    ServerConfig, VerifyPeer,
+};
+
+use crate::judge::{Host, Judge, Loaded};
+use crate::options::{self, CredentialOptions, Options, Unfit};
+
+/// One connection's configuration, and who answers for it.
+pub(crate) struct Setup {
+    side: Sided,
+    pub(crate) judge: Arc<Judge>,
+}
+
+enum Sided {
+    Client(Arc<ClientConfig>, ServerName<'static>),
+    /// The configuration that greets, and the one it leads to.
+    Server(Arc<ServerConfig>, Arc<ServerConfig>),
+}
+
+impl Setup {
+    pub(crate) fn new(options: &Options) -> Result<Self, Unfit> {
+        let judge = Arc::new(Judge::new(options.clone(), credentials(options)?));
+        let side = if options.server { server(options, &judge)? } else { client(options, &judge)? };
+        Ok(Self { side, judge })
+    }
+
+    pub(crate) fn handshake(&self) -> Handshake {
+        match &self.side {
+            Sided::Client(config, name) => Handshake::client(Arc::clone(config), name.clone()),
+            Sided::Server(greeting, _) => Handshake::server(Arc::clone(greeting)),
+        }
+    }
+
+    /// The configuration to answer a server's first question with.
+    pub(crate) fn server_config(&self) -> Option<&Arc<ServerConfig>> {
+        match &self.side {
+            Sided::Client(..) => None,
+            Sided::Server(_, config) => Some(config),
+        }
+    }
+}
+
+/// What both builders are told. A macro, because the two types share these methods by name only.
+macro_rules! common {
+    ($builder:expr, $options:expr) => {{
+        let options = $options;
+        let mut builder = $builder
+            .versions(&versions(options))
+            .tolerate_truncation(!options.check_close_notify)
+            .signature_schemes(&verified_schemes(options));
+        if let Some(groups) = groups(options)? {
+            builder = builder.groups(&groups);
+        }
+        if let Some(bytes) = options.max_send_fragment {
+            builder = builder.max_fragment(bytes);
+        }
+        if let Some(policy) = options.policy {
+            builder = builder.cipher_suites(suites(policy)).map_err(unfit)?;
+        }
+        builder
+    }};
+}
+
+fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
+    let mut builder = common!(ClientConfig::builder(), options)
+        .alpn(&protocols(&options.advertise_alpn)?)
+        .verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+        .request_ocsp(options.enable_ocsp_stapling)
+        .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)
+        .fallback_scsv(options.fallback_scsv)
+        .require_secure_renegotiation(options.require_secure_renegotiation)
+        .send_server_name(options.host_name.is_some());
+    if !judge.credentials.is_empty() {
+        builder =
+            builder.credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>));
+    }
+    if let Some(shares) = &options.key_shares {
+        builder = builder.key_shares(&known_groups(shares)?);
+    }
+    let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
+    let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
+    Ok(Sided::Client(builder.build().map_err(unfit)?, name))
+}
+
+fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
+    let demand = if options.verify_peer {
+        ClientAuth::Optional
+    } else if options.require_any_client_certificate {
+        ClientAuth::Required
+    } else {
+        ClientAuth::None
+    };
+    // With `-reject-alpn` no protocol is good enough; this one is never offered.
+    let protocol = if options.reject_alpn { &b"none of yours"[..] } else { &options.select_alpn };
+    let protocols: &[&[u8]] = if protocol.is_empty() { &[] } else { &[protocol] };
+    let config = common!(ServerConfig::builder(), options)
+        .alpn(protocols)
+        .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
+        .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+        .prefer_client_order(!options.server_preference)
+        .build()
+        .map_err(unfit)?;
+    let host = Host { judge: Arc::clone(judge), config: Arc::clone(&config) };
+    let choose = if options.asynchronous { Policy::Ask } else { Policy::Here(Arc::new(host) as _) };
+    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unfit)?;
+    Ok(Sided::Server(greeting, config))
+}
+
+/// Decided inside the library, or with `-async` outside.
+fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
+    if options.asynchronous { Policy::Ask } else { Policy::Here(object) }
+}
+
+/// Those with numbers first, the one without last, as BoringSSL tries them.
+fn credentials(options: &Options) -> Result<Vec<Loaded>, Unfit> {
+    let mut loaded = Vec::new();
+    for (number, credential) in (0..).zip(&options.credentials) {
+        loaded.push(load(credential, number, options)?);
+    }
+    if options.credential.cert_file.is_some() {
+        loaded.push(load(&options.credential, -1, options)?);
+    }
+    Ok(loaded)
+}
+
+fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Loaded, Unfit> {
+    let read = |file: &Option<String>, flag: &str| {
+        let file = file.as_ref().ok_or_else(|| malformed(flag))?;
+        fs::read(file).map_err(|_| malformed(flag))
+    };
+    let chain = load_certs_pem(&read(&from.cert_file, "-cert-file")?);
+    let chain = chain.map_err(|_| malformed("-cert-file"))?;
+    let key = load_key_pem(&read(&from.key_file, "-key-file")?);
+    let key = key.map_err(|_| malformed("-key-file"))?;
+    let unusable = |error| Unfit::Unimplemented(format!("this credential ({error:?})"));
+    let (mut credential, outside) = if options.asynchronous {
+        let key = SigningKey::from_der(key.secret_der()).map_err(unusable_key)?;
+        (Credential::remote(chain).map_err(unusable)?, Some(key))
+    } else {
+        (Credential::new(chain, &key).map_err(unusable)?, None)
+    };
+    let staples = !(options.server && options.decline_ocsp_callback);
+    if !from.ocsp_response.is_empty() && staples {
+        credential = credential.ocsp_response(from.ocsp_response.clone());
+    }
+    if !from.signed_cert_timestamps.is_empty() {
+        credential = credential.signed_certificate_timestamps(from.signed_cert_timestamps.clone());
+    }
+    if let Some(schemes) = signing_schemes(from, options) {
+        credential = credential.signature_schemes(schemes);
+    }
+    if from.must_match_issuer {
+        credential = credential.must_match_issuer();
+    }
+    Ok(Loaded { credential: Arc::new(credential), number, key: outside })
+}
+
+fn versions(options: &Options) -> Vec<ProtocolVersion> {
+    let highest = if options.max_version == 0 { u16::MAX } else { options.max_version };
+    let allowed = |version: &ProtocolVersion| {
+        let off = match *version {
+            ProtocolVersion::TLS1_3 => options.no_tls13,
+            _ => options.no_tls12,
+        };
+        !off && (options.min_version..=highest).contains(&version.0)
+    };
+    [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2].into_iter().filter(allowed).collect()
+}
+
+fn groups(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unfit> {
+    if !options.curves.is_empty() {
+        return known_groups(&options.curves).map(Some);
+    }
+    Ok(match options.policy {
+        Some(options::Policy::Fips202205) => {
+            Some(vec![NamedGroup::SECP256R1, NamedGroup::SECP384R1])
+        }
+        Some(options::Policy::Wpa202304) => Some(vec![NamedGroup::SECP384R1]),
+        None => None,
+    })
+}
+
+fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unfit> {
+    let known = |code: &u16| {
+        let group = NamedGroup(*code);
+        let error = || Unfit::Unimplemented(format!("the group {group}"));
+        GROUPS.contains(&group).then_some(group).ok_or_else(error)
+    };
+    codes.iter().map(known).collect()
+}
+
+/// The groups of the library, which refuses others when a configuration is built.
+const GROUPS: [NamedGroup; 7] = [
+    NamedGroup::X25519MLKEM768,
+    NamedGroup::X25519,
+    NamedGroup::SECP256R1,
+    NamedGroup::SECP384R1,
+    NamedGroup::SECP521R1,
+    NamedGroup::SECP256R1MLKEM768,
+    NamedGroup::SECP384R1MLKEM1024,
+];
+
+fn suites(policy: options::Policy) -> &'static [CipherSuite] {
+    const AES_256: [CipherSuite; 3] = [
+        CipherSuite::TLS_AES_256_GCM_SHA384,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+    ];
+    const AES: [CipherSuite; 6] = [
+        CipherSuite::TLS_AES_128_GCM_SHA256,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        AES_256[0],
+        AES_256[1],
+        AES_256[2],
+    ];
+    match policy {
+        options::Policy::Fips202205 => &AES,
+        options::Policy::Wpa202304 => &AES_256,
+    }
+}
+
+/// What we verify; by default what BoringSSL verifies by default, which leaves out P-521 and Ed25519.
+fn verified_schemes(options: &Options) -> Vec<SignatureScheme> {
+    if !options.verify_prefs.is_empty() {
+        return options.verify_prefs.iter().copied().map(SignatureScheme).collect();
+    }
+    options.policy.map_or(VERIFIED.to_vec(), schemes)
+}
+
+/// What a credential signs with, where that is restricted.
+fn signing_schemes(from: &CredentialOptions, options: &Options) -> Option<Vec<SignatureScheme>> {
+    if !from.signing_prefs.is_empty() {
+        return Some(from.signing_prefs.iter().copied().map(SignatureScheme).collect());
+    }
+    options.policy.map(schemes)
+}
+
+fn schemes(policy: options::Policy) -> Vec<SignatureScheme> {
+    let allowed = |scheme: &SignatureScheme| match policy {
+        options::Policy::Fips202205 => true,
+        options::Policy::Wpa202304 => !matches!(
+            *scheme,
+            SignatureScheme::ECDSA_SECP256R1_SHA256
+                | SignatureScheme::RSA_PSS_RSAE_SHA256
+                | SignatureScheme::RSA_PKCS1_SHA256
+        ),
+    };
+    VERIFIED.into_iter().filter(allowed).collect()
+}
+
+const VERIFIED: [SignatureScheme; 8] = [
+    SignatureScheme::ECDSA_SECP256R1_SHA256,
+    SignatureScheme::RSA_PSS_RSAE_SHA256,
+    SignatureScheme::RSA_PKCS1_SHA256,
+    SignatureScheme::ECDSA_SECP384R1_SHA384,
+    SignatureScheme::RSA_PSS_RSAE_SHA384,
+    SignatureScheme::RSA_PKCS1_SHA384,
+    SignatureScheme::RSA_PSS_RSAE_SHA512,
+    SignatureScheme::RSA_PKCS1_SHA512,
+];
+
+/// Protocol names out of the extension's own format.
+fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
+    let mut names = Vec::new();
+    while let Some((length, rest)) = list.split_first() {
+        let name = rest.get(..usize::from(*length)).ok_or_else(|| malformed("-advertise-alpn"))?;
+        names.push(name.to_vec());
+        list = &rest[name.len()..];
+    }
+    Ok(names)
+}
+
+/// What a configuration refuses is something the library does not have.
+fn unfit(error: ConfigError) -> Unfit {
+    Unfit::Unimplemented(error.to_string())
+}
+
+fn unusable_key(error: tercel::crypto::CryptoError) -> Unfit {
+    Unfit::Unimplemented(format!("this private key ({error:?})"))
+}
+
+fn malformed(flag: &str) -> Unfit {
+    Unfit::Malformed(flag.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_follow_every_flag_that_restricts_them() {
+        let all = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
+        let with = |change: fn(&mut Options)| {
+            let mut options = Options::default();
+            change(&mut options);
+            versions(&options)
+        };
+        assert_eq!(with(|_| {}), all);
+        assert_eq!(with(|o| o.no_tls12 = true), all[..1]);
+        assert_eq!(with(|o| o.max_version = 0x0303), all[1..]);
+        assert_eq!(with(|o| o.min_version = 0x0304), all[..1]);
+        assert!(with(|o| o.max_version = 0x0302).is_empty());
+    }
+
+    #[test]
+    fn a_protocol_list_is_split_at_its_lengths() {
+        assert_eq!(protocols(b"\x03foo\x01x").ok(), Some(vec![b"foo".to_vec(), b"x".to_vec()]));
+        assert!(protocols(b"\x04foo").is_err());
+    }
+
+    #[test]
+    fn a_group_we_lack_is_not_implemented() {
+        assert_eq!(known_groups(&[29]).ok(), Some(vec![NamedGroup::X25519]));
+        assert!(matches!(known_groups(&[29, 30]), Err(Unfit::Unimplemented(_))));
+    }
+}

@@ -1,0 +1,91 @@
+// A TLS echo server and a stdin/stdout TLS client over Node's tls. The command line is described in
+// src/programs/driver.rs.
+
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import tls from "node:tls";
+
+const CLASSIC = { x25519: "X25519", secp256r1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
+const HYBRID = ["X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024"];
+
+const names = ["port", "name", "ca", "client-ca", "cert", "key", "version", "suite", "group"];
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: Object.fromEntries(names.map((name) => [name, { type: "string" }])),
+});
+
+switch (positionals[0]) {
+  case "abilities": abilities(); break;
+  case "serve": serve(); break;
+  case "connect": connect(); break;
+  default: fail(new Error("say abilities, serve or connect"));
+}
+
+function abilities() {
+  const [major, minor] = process.versions.openssl.split(".").map(Number);
+  const hybrids = major > 3 || (major === 3 && minor >= 5) ? HYBRID : [];
+  console.log("keys rsa2048 p256 p384 p521 ed25519");
+  console.log("groups", ...Object.keys(CLASSIC), ...hybrids);
+  console.log("limits group hybrid suite1.2 suite1.3");
+}
+
+function serve() {
+  const settings = shared();
+  if (options["client-ca"]) {
+    settings.ca = readFileSync(options["client-ca"]);
+    settings.requestCert = true;
+    settings.rejectUnauthorized = true;
+  }
+  const server = tls.createServer(settings, (socket) => {
+    server.close();
+    socket.on("error", fail);
+    socket.pipe(socket);
+  });
+  server.on("tlsClientError", fail);
+  server.on("error", fail);
+  server.listen(Number(options.port), "127.0.0.1");
+}
+
+function connect() {
+  const address = options.name === "127.0.0.1";
+  const socket = tls.connect({
+    ...shared(),
+    host: "127.0.0.1",
+    port: Number(options.port),
+    ca: readFileSync(options.ca),
+    servername: address ? "" : options.name,
+    checkServerIdentity: (_, certificate) => tls.checkServerIdentity(options.name, certificate),
+  });
+  let finished = false;
+  socket.on("error", fail);
+  socket.on("secureConnect", () => process.stdin.pipe(socket));
+  process.stdin.on("end", () => { finished = true; });
+  socket.on("close", () => { if (!finished) fail(new Error("the server ended first")); });
+  socket.pipe(process.stdout);
+}
+
+function shared() {
+  const settings = {};
+  if (options.version) {
+    settings.minVersion = settings.maxVersion = `TLSv${options.version}`;
+  }
+  if (options.suite) settings.ciphers = opensslName(options.suite);
+  if (options.group) settings.ecdhCurve = CLASSIC[options.group] ?? options.group;
+  if (options.cert) {
+    settings.cert = readFileSync(options.cert);
+    settings.key = readFileSync(options.key);
+  }
+  return settings;
+}
+
+// TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -> ECDHE-RSA-AES128-GCM-SHA256; TLS 1.3 names stay.
+function opensslName(suite) {
+  if (!suite.includes("_WITH_")) return suite;
+  return suite.replace("TLS_", "").replace("_WITH_", "_").replace("AES_", "AES")
+    .replace("POLY1305_SHA256", "POLY1305").replaceAll("_", "-");
+}
+
+function fail(error) {
+  console.error(error.message);
+  process.exit(1);
+}

@@ -1,0 +1,351 @@
+//! The table: which cells are run against a peer.
+//!
+//! Not the product of all options. Against each peer every pair of version and key is met, then
+//! each suite and each group at least once per version and role, then client certificates, then the
+//! refusals. This module must not know any command line or how a cell is run; `run.rs` does both.
+
+use std::fmt;
+
+use crate::programs::{Abilities, ClientAuth, RecordSize};
+use crate::terms::{Group, Key, Suite, Version, suites};
+
+/// What the subject (Tercel) does in a cell; the peer does the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    Serve,
+    Connect,
+}
+
+/// Whose options limit version, suite and group; the other keeps its defaults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LimitedBy {
+    Peer,
+    Subject,
+}
+
+/// The client certificate of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Client {
+    /// Not asked for.
+    Anonymous,
+    /// Asked for, not demanded, not given.
+    Declined,
+    /// Demanded and given.
+    Certified(Key),
+}
+
+/// Something wrong that must be refused, by the client where the certificate is the server's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    Expired,
+    OtherName,
+    UnknownAuthority,
+    NoCommonVersion,
+    NoClientCertificate,
+    UnknownClientAuthority,
+}
+
+/// One run of the subject against a peer.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) role: Role,
+    pub(crate) version: Version,
+    pub(crate) key: Key,
+    pub(crate) limited_by: LimitedBy,
+    pub(crate) suite: Option<&'static Suite>,
+    pub(crate) group: Option<&'static Group>,
+    pub(crate) client: Client,
+    /// The client checks the address 127.0.0.1 instead of a name.
+    pub(crate) by_address: bool,
+    /// The peer is told to keep records, its own or those it gets, to this size.
+    pub(crate) record_size: Option<u16>,
+    /// A HelloRetryRequest must be seen.
+    pub(crate) retry: bool,
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Fault {
+    const ALL: [Self; 6] = [
+        Self::Expired,
+        Self::OtherName,
+        Self::UnknownAuthority,
+        Self::NoCommonVersion,
+        Self::NoClientCertificate,
+        Self::UnknownClientAuthority,
+    ];
+
+    pub(crate) fn refused_by_client(self) -> bool {
+        matches!(self, Self::Expired | Self::OtherName | Self::UnknownAuthority)
+    }
+
+    /// The descriptions RFC 9846 6.2 and RFC 5246 7.2.2 leave to choose from, as seen when the
+    /// alert is not yet encrypted.
+    pub(crate) fn alerts(self) -> &'static [u8] {
+        match self {
+            Self::Expired => &[45],             // certificate_expired
+            Self::OtherName => &[42, 46],       // bad_certificate, certificate_unknown
+            Self::UnknownAuthority => &[48],    // unknown_ca
+            Self::NoCommonVersion => &[70],     // protocol_version
+            Self::NoClientCertificate => &[40], // handshake_failure; RFC 5246 7.4.6
+            // unknown_ca; or handshake_failure, if the client has nothing from the authorities the
+            // server named and so sends nothing.
+            Self::UnknownClientAuthority => &[48, 40],
+        }
+    }
+
+    /// What a client that explains itself must say: from each line of words at least one.
+    pub(crate) fn words(self) -> &'static [&'static [&'static str]] {
+        match self {
+            Self::Expired => &[&["expired"]],
+            // The name wanted, and the names the certificate has.
+            Self::OtherName => &[&["localhost"], &["other.example"]],
+            Self::UnknownAuthority => &[&["unknown", "untrusted", "not trusted"]],
+            Self::NoCommonVersion => &[&["version", "alert"]],
+            // Some servers send an alert, some only close.
+            Self::NoClientCertificate | Self::UnknownClientAuthority => {
+                &[&["alert", "closed", "ended", "eof", "reset", "truncat"]]
+            }
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::OtherName => "other-name",
+            Self::UnknownAuthority => "unknown-ca",
+            Self::NoCommonVersion => "no-common-version",
+            Self::NoClientCertificate => "no-client-certificate",
+            Self::UnknownClientAuthority => "unknown-client-ca",
+        }
+    }
+}
+
+impl Cell {
+    fn plain(role: Role, version: Version, key: Key) -> Self {
+        Self {
+            role,
+            version,
+            key,
+            limited_by: LimitedBy::Peer,
+            suite: None,
+            group: None,
+            client: Client::Anonymous,
+            by_address: false,
+            record_size: None,
+            retry: false,
+            fault: None,
+        }
+    }
+
+    pub(crate) fn client_auth(&self) -> ClientAuth {
+        match (self.client, self.fault) {
+            (_, Some(Fault::NoClientCertificate | Fault::UnknownClientAuthority))
+            | (Client::Certified(_), _) => ClientAuth::Required,
+            (Client::Declined, _) => ClientAuth::Optional,
+            (Client::Anonymous, _) => ClientAuth::None,
+        }
+    }
+}
+
+/// All cells of a subject and a peer with these abilities.
+pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
+    let roles: &[Role] = if peer.serves { &[Role::Serve, Role::Connect] } else { &[Role::Serve] };
+    let peer = &Abilities { groups: shared(&subject.groups, &peer.groups), ..peer.clone() };
+    let mut cells = Vec::new();
+    for &role in roles {
+        for version in Version::ALL {
+            let keys = peer.keys.iter().filter(|&&key| usable(key, version, peer));
+            cells.extend(keys.map(|&key| Cell::plain(role, version, key)));
+            cells.push(subject_limited(role, version));
+            cells.extend(pairs(peer, role, version));
+            cells.extend(client_certificates(role, version));
+            cells.extend(small_records(subject, peer, role, version));
+        }
+        cells.push(Cell { by_address: true, ..Cell::plain(role, Version::Tls13, Key::P256) });
+        cells.extend(retry(peer, role));
+        cells.extend(refusals(role));
+    }
+    cells
+}
+
+/// In TLS 1.2 a client's groups limit ECDSA keys as well (RFC 8422 5.1).
+fn usable(key: Key, version: Version, peer: &Abilities) -> bool {
+    let has_p521 = peer.groups.iter().any(|group| group.name == "secp521r1");
+    version == Version::Tls13 || key != Key::P521 || has_p521
+}
+
+fn shared(some: &[&'static Group], others: &[&'static Group]) -> Vec<&'static Group> {
+    let known = |group: &&&'static Group| some.iter().any(|other| other.code == group.code);
+    others.iter().filter(known).copied().collect()
+}
+
+/// The subject speaks one version only, to a peer that speaks both.
+fn subject_limited(role: Role, version: Version) -> Cell {
+    Cell { limited_by: LimitedBy::Subject, ..Cell::plain(role, version, Key::P256) }
+}
+
+/// Each suite and each group once, side by side: as many cells as the longer list has lines.
+fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
+    let suites: Vec<_> = suites(version).collect();
+    let groups: Vec<_> =
+        peer.groups.iter().filter(|group| version == Version::Tls13 || !group.hybrid).collect();
+    let (mut rsa_groups, mut cells) = (groups.iter().cycle(), Vec::new());
+    for line in 0..suites.len().max(groups.len()) {
+        let suite = suites[line % suites.len()];
+        let mut group = groups[line % groups.len()];
+        if version == Version::Tls12 {
+            // In TLS 1.2 the client's groups limit ECDSA keys as well (RFC 8422 5.1), so those
+            // suites keep to the key's own curve, and RSA takes the groups in turn.
+            group = match suite.key {
+                Key::Rsa2048 => {
+                    rsa_groups.find(|group| group.name != "secp256r1").unwrap_or(&group)
+                }
+                _ => groups.iter().find(|group| group.name == "secp256r1").unwrap_or(&group),
+            };
+        }
+        let limited_by =
+            if peer.can_limit(suite, group) { LimitedBy::Peer } else { LimitedBy::Subject };
+        cells.push(Cell {
+            suite: Some(suite),
+            group: Some(group),
+            limited_by,
+            ..Cell::plain(role, version, suite.key)
+        });
+    }
+    cells
+}
+
+fn client_certificates(role: Role, version: Version) -> Vec<Cell> {
+    let plain = |key| Cell::plain(role, version, key);
+    let mut cells = vec![
+        Cell { client: Client::Certified(Key::Rsa2048), ..plain(Key::P256) },
+        Cell { client: Client::Certified(Key::P256), ..plain(Key::Rsa2048) },
+    ];
+    if role == Role::Serve {
+        cells.push(Cell { client: Client::Declined, ..plain(Key::P256) });
+    }
+    cells
+}
+
+/// The smallest size that every program takes.
+fn small_records(
+    subject: &Abilities,
+    peer: &Abilities,
+    role: Role,
+    version: Version,
+) -> Option<Cell> {
+    let possible = match peer.record_size {
+        RecordSize::Fixed => false,
+        RecordSize::Sent => true,
+        // In TLS 1.2 the handshake is not protected, and there is no more to see in so short an echo.
+        RecordSize::Received => {
+            role == Role::Serve && version == Version::Tls13 && subject.heeds_record_size
+        }
+    };
+    possible.then(|| Cell { record_size: Some(512), ..Cell::plain(role, version, Key::P256) })
+}
+
+/// The server's only group is one whose share no client sends unasked.
+fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
+    let limited_by = match role {
+        Role::Serve => LimitedBy::Subject,
+        Role::Connect => LimitedBy::Peer,
+    };
+    // The last of the classic ones: secp521r1, where the peer has it.
+    let group = *peer.groups.iter().rfind(|group| !group.hybrid)?;
+    let possible = role == Role::Serve || peer.limits_group;
+    possible.then(|| Cell {
+        group: Some(group),
+        limited_by,
+        retry: true,
+        ..Cell::plain(role, Version::Tls13, Key::P256)
+    })
+}
+
+/// Every fault, the versions in turn; those whose course differs by version in both.
+fn refusals(role: Role) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (line, fault) in Fault::ALL.into_iter().enumerate() {
+        let turn = (line + usize::from(role == Role::Serve)) % 2;
+        for version in Version::ALL {
+            if fault == Fault::NoClientCertificate
+                || fault == Fault::NoCommonVersion
+                || version == Version::ALL[turn]
+            {
+                cells.push(Cell { fault: Some(fault), ..Cell::plain(role, version, Key::P256) });
+            }
+        }
+    }
+    cells
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.version, self.key.name())?;
+        if let Some(suite) = self.suite {
+            write!(f, " {}", suite.name)?;
+        }
+        if let Some(group) = self.group {
+            write!(f, " {}", group.name)?;
+        }
+        match self.client {
+            Client::Anonymous => {}
+            Client::Declined => f.write_str(" client-declines")?,
+            Client::Certified(key) => write!(f, " client-{}", key.name())?,
+        }
+        if self.by_address {
+            f.write_str(" by-address")?;
+        }
+        if let Some(size) = self.record_size {
+            write!(f, " records-{size}")?;
+        }
+        if self.retry {
+            f.write_str(" retry")?;
+        }
+        if self.limited_by == LimitedBy::Subject {
+            f.write_str(" limited-here")?;
+        }
+        if let Some(fault) = self.fault {
+            write!(f, " refused-{}", fault.name())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::{classic_groups, group};
+
+    #[test]
+    fn every_suite_and_group_is_met_in_both_roles() {
+        let mut peer = Abilities::usual(true);
+        peer.groups.extend(group("X25519MLKEM768"));
+        let cells = cells(&peer, &peer);
+        for role in [Role::Serve, Role::Connect] {
+            for version in Version::ALL {
+                let here = || cells.iter().filter(move |c| c.role == role && c.version == version);
+                for suite in suites(version) {
+                    assert!(here().any(|cell| cell.suite.is_some_and(|s| s.code == suite.code)));
+                }
+                for group in classic_groups() {
+                    assert!(here().any(|cell| cell.group.is_some_and(|g| g.code == group.code)));
+                }
+                let hybrid = here().any(|cell| cell.group.is_some_and(|group| group.hybrid));
+                assert_eq!(hybrid, version == Version::Tls13);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let usual = Abilities::usual(true);
+        let cells = cells(&usual, &usual);
+        let mut names: Vec<_> =
+            cells.iter().map(|cell| format!("{:?} {cell}", cell.role)).collect();
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

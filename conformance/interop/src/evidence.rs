@@ -1,0 +1,205 @@
+//! What the recorded plaintext of a handshake proves: version, suite, group, alerts.
+//!
+//! A deliberately small reader, written apart from Tercel's own so that the two cannot share a
+//! mistake. It must not judge; `run.rs` compares its findings with what a cell expects.
+
+/// What the two sides agreed on, as far as it was sent in the clear.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Negotiated {
+    pub(crate) version: u16,
+    pub(crate) suite: u16,
+    /// Absent when TLS 1.2 was refused before the server's key exchange.
+    pub(crate) group: Option<u16>,
+    /// The server sent a HelloRetryRequest first.
+    pub(crate) retried: bool,
+}
+
+/// Reads the server's hello, and in TLS 1.2 its key exchange, from the bytes the server sent.
+pub(crate) fn negotiated(from_server: &[u8]) -> Option<Negotiated> {
+    let stream = handshake_stream(from_server);
+    let mut rest = stream.as_slice();
+    let mut found: Option<Negotiated> = None;
+    while let Some((kind, body, after)) = message(rest) {
+        rest = after;
+        match (kind, &mut found) {
+            (SERVER_HELLO, _) => {
+                let retried = found.is_some_and(|earlier| earlier.retried);
+                let hello = server_hello(body)?;
+                found = Some(Negotiated { retried: retried || hello.retried, ..hello });
+                // In TLS 1.3 what follows the hello proper is encrypted. RFC 9846 2
+                if hello.version == TLS13 && !hello.retried {
+                    break;
+                }
+            }
+            (SERVER_KEY_EXCHANGE, Some(found)) => {
+                // Only named curves are in use. RFC 8422 5.4
+                found.group = body.get(1..3).map(|code| u16::from_be_bytes([code[0], code[1]]));
+            }
+            (SERVER_HELLO_DONE, _) => break,
+            _ => {}
+        }
+    }
+    // After a retry the hello proper must follow; a retry alone agreed on nothing.
+    found.filter(|found| found.version != 0)
+}
+
+/// The description of a fatal alert that was sent in the clear, if there is one.
+pub(crate) fn alert(recorded: &[u8]) -> Option<u8> {
+    records(recorded).take_while(|(kind, _)| *kind != APPLICATION_DATA).find_map(|(kind, body)| {
+        match body {
+            // An encrypted TLS 1.2 alert is longer than these two bytes.
+            [FATAL, description] if kind == ALERT => Some(*description),
+            _ => None,
+        }
+    })
+}
+
+/// The length of the longest protected record.
+pub(crate) fn longest_record(recorded: &[u8]) -> Option<usize> {
+    let protected = records(recorded).filter(|(kind, _)| *kind == APPLICATION_DATA);
+    protected.map(|(_, body)| body.len()).max()
+}
+
+fn records(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (header, rest) = bytes.split_at_checked(5)?;
+        let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+        let (body, after) = rest.split_at_checked(length)?;
+        bytes = after;
+        Some((header[0], body))
+    })
+}
+
+fn handshake_stream(recorded: &[u8]) -> Vec<u8> {
+    records(recorded)
+        .take_while(|(kind, _)| *kind != APPLICATION_DATA)
+        .filter(|(kind, _)| *kind == HANDSHAKE)
+        .flat_map(|(_, body)| body.iter().copied())
+        .collect()
+}
+
+fn message(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (header, rest) = bytes.split_at_checked(4)?;
+    let length = u32::from_be_bytes([0, header[1], header[2], header[3]]) as usize;
+    let (body, after) = rest.split_at_checked(length)?;
+    Some((header[0], body, after))
+}
+
+fn server_hello(body: &[u8]) -> Option<Negotiated> {
+    let number = |at: &[u8]| Some(u16::from_be_bytes([*at.first()?, *at.get(1)?]));
+    let session_id = usize::from(*body.get(34)?);
+    let after_session_id = body.get(35 + session_id..)?;
+    let mut hello = Negotiated {
+        version: number(body)?,
+        suite: number(after_session_id)?,
+        group: None,
+        retried: body.get(2..34)? == HELLO_RETRY_REQUEST,
+    };
+    // Suite, compression method, length of the extensions.
+    let mut extensions = after_session_id.get(5..).unwrap_or_default();
+    while let (Some(kind), Some(length)) =
+        (number(extensions), extensions.get(2..).and_then(number))
+    {
+        let (value, rest) = extensions.get(4..)?.split_at_checked(usize::from(length))?;
+        extensions = rest;
+        match kind {
+            SUPPORTED_VERSIONS => hello.version = number(value)?,
+            KEY_SHARE => hello.group = number(value),
+            _ => {}
+        }
+    }
+    Some(hello)
+}
+
+const TLS13: u16 = 0x0304;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+const FATAL: u8 = 2;
+const SERVER_HELLO: u8 = 2;
+const SERVER_KEY_EXCHANGE: u8 = 12;
+const SERVER_HELLO_DONE: u8 = 14;
+const SUPPORTED_VERSIONS: u16 = 43;
+const KEY_SHARE: u16 = 51;
+
+/// The random that marks a ServerHello as a HelloRetryRequest. RFC 9846 4.2.3
+const HELLO_RETRY_REQUEST: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u8, body: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(body.len()).unwrap().to_be_bytes();
+        [&[kind, 3, 3], &length[..], body].concat()
+    }
+
+    fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+        [&[kind], &length[1..], body].concat()
+    }
+
+    fn hello(random: &[u8; 32], suite: [u8; 2], extensions: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(extensions.len()).unwrap().to_be_bytes();
+        let body = [&[3, 3][..], random, &[1, 9], &suite, &[0], &length, extensions].concat();
+        framed(SERVER_HELLO, &body)
+    }
+
+    #[test]
+    fn reads_tls13_after_a_retry() {
+        let retry =
+            hello(&HELLO_RETRY_REQUEST, [0x13, 1], &[0, 43, 0, 2, 3, 4, 0, 51, 0, 2, 0, 24]);
+        let share = [0, 51, 0, 5, 0, 24, 0, 1, 7, 0, 43, 0, 2, 3, 4];
+        let proper = hello(&[1; 32], [0x13, 1], &share);
+        let sent =
+            [record(22, &retry), record(20, &[1]), record(22, &proper), record(23, &[9; 40])];
+        assert_eq!(
+            negotiated(&sent.concat()),
+            Some(Negotiated { version: TLS13, suite: 0x1301, group: Some(24), retried: true })
+        );
+    }
+
+    #[test]
+    fn reads_tls12_split_over_records() {
+        let stream = [
+            hello(&[1; 32], [0xc0, 0x2f], &[0, 23, 0, 0]),
+            framed(SERVER_KEY_EXCHANGE, &[3, 0, 29, 1, 2]),
+            framed(SERVER_HELLO_DONE, &[]),
+        ]
+        .concat();
+        let (first, second) = stream.split_at(20);
+        let sent = [record(22, first), record(22, second), record(20, &[1]), record(22, &[5; 40])];
+        assert_eq!(
+            negotiated(&sent.concat()),
+            Some(Negotiated { version: 0x0303, suite: 0xc02f, group: Some(29), retried: false })
+        );
+    }
+
+    #[test]
+    fn finds_only_clear_fatal_alerts() {
+        assert_eq!(alert(&record(21, &[2, 70])), Some(70));
+        assert_eq!(alert(&record(21, &[1, 0])), None);
+        assert_eq!(alert(&[record(23, &[0; 9]), record(21, &[2, 70])].concat()), None);
+        assert_eq!(alert(&record(21, &[2, 70])[..6]), None);
+    }
+
+    #[test]
+    fn measures_only_whole_protected_records() {
+        let sent = [record(22, &[0; 90]), record(23, &[0; 40]), record(23, &[0; 50])].concat();
+        assert_eq!(longest_record(&sent), Some(50));
+        assert_eq!(longest_record(&sent[..sent.len() - 1]), Some(40));
+        assert_eq!(longest_record(&[]), None);
+    }
+
+    #[test]
+    fn truncated_recordings_prove_nothing() {
+        let whole = record(22, &hello(&[1; 32], [0x13, 1], &[0, 43, 0, 2, 3, 4]));
+        assert!(negotiated(&whole).is_some());
+        for length in 0..whole.len() {
+            assert_eq!(negotiated(&whole[..length]), None);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A child process that cannot outlive its cell: killed by its own handle when dropped.
+//!
+//! Its three streams are pipes and are always drained, so it can never block on us. This module
+//! must not know TLS. Next: `run.rs`.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Context, Result};
+
+/// A running program.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    output: Collected,
+    complaints: Collected,
+    /// Bytes for its standard input; closed by `end_input`.
+    input: Option<mpsc::Sender<Vec<u8>>>,
+}
+
+/// What a process wrote to one stream so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Process {
+    pub(crate) fn start(command: Command) -> Result<Self> {
+        Self::spawn(command, false)
+    }
+
+    /// Like `start`, and what it writes to its standard output is also what it is given to read.
+    pub(crate) fn start_echoing(command: Command) -> Result<Self> {
+        Self::spawn(command, true)
+    }
+
+    fn spawn(mut command: Command, echo: bool) -> Result<Self> {
+        // A Rust program's backtrace would only bury its message.
+        command.env("RUST_BACKTRACE", "0");
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let (stdin, stdout, stderr) = streams(&mut child)?;
+        let (input, chunks) = mpsc::channel();
+        thread::spawn(move || feed(stdin, &chunks));
+        let (output, complaints) = (Collected::default(), Collected::default());
+        collect(stdout, output.clone(), echo.then(|| input.clone()));
+        collect(stderr, complaints.clone(), None);
+        Ok(Self { child, output, complaints, input: Some(input) })
+    }
+
+    pub(crate) fn give(&self, bytes: &[u8]) {
+        if let Some(input) = &self.input {
+            // A process that has gone takes nothing; its end is noticed elsewhere.
+            let _ = input.send(bytes.to_vec());
+        }
+    }
+
+    /// Closes its standard input, once everything given has been taken.
+    pub(crate) fn end_input(&mut self) {
+        self.input = None;
+    }
+
+    pub(crate) fn output(&self) -> &Collected {
+        &self.output
+    }
+
+    pub(crate) fn complaints(&self) -> &Collected {
+        &self.complaints
+    }
+
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Collected {
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.lock().clone()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.lock()).into_owned()
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn streams(child: &mut Child) -> Result<(ChildStdin, ChildStdout, ChildStderr)> {
+    let stdin = child.stdin.take().context("no standard input")?;
+    let stdout = child.stdout.take().context("no standard output")?;
+    let stderr = child.stderr.take().context("no standard error")?;
+    Ok((stdin, stdout, stderr))
+}
+
+fn feed(mut stdin: ChildStdin, chunks: &mpsc::Receiver<Vec<u8>>) {
+    for chunk in chunks {
+        if stdin.write_all(&chunk).is_err() {
+            return;
+        }
+    }
+}
+
+fn collect(
+    mut stream: impl Read + Send + 'static,
+    into: Collected,
+    echo: Option<mpsc::Sender<Vec<u8>>>,
+) {
+    thread::spawn(move || {
+        let mut buffer = [0; 16 * 1024];
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            into.lock().extend_from_slice(&buffer[..count]);
+            if let Some(echo) = &echo {
+                let _ = echo.send(buffer[..count].to_vec());
+            }
+        }
+        into.ended.store(true, Ordering::Release);
+    });
+}

@@ -1,0 +1,175 @@
+//! What a TLS program can be asked to do, and how each one is found and asked.
+//!
+//! Every program is either end of an echo: as a client it carries its standard input to the server
+//! and what comes back to its standard output; as a server it sends back what it receives, or, when
+//! it can only show it, leaves that to the harness. Each file below knows one program's command
+//! line and nothing of cells. Next: `run.rs` starts what these files describe.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::pki::Credential;
+use crate::terms::{Group, Key, Suite, Version, classic_groups};
+
+mod curl;
+mod driver;
+mod gnutls;
+mod openssl;
+mod tercel;
+
+pub(crate) use curl::Curl;
+pub(crate) use driver::Driver;
+pub(crate) use gnutls::GnuTls;
+pub(crate) use openssl::OpenSsl;
+pub(crate) use tercel::Tercel;
+
+/// A TLS program, Tercel included.
+pub(crate) trait Program: Sync {
+    fn name(&self) -> &str;
+    fn abilities(&self) -> &Abilities;
+    fn serve(&self, order: &Serve<'_>) -> Server;
+    fn connect(&self, order: &Connect<'_>) -> Command;
+
+    /// Whether its complaint is one line that names the cause, so that it can be checked.
+    fn explains(&self) -> bool {
+        false
+    }
+}
+
+/// What a program has and lets us choose. A program that is absent keeps the usual abilities, so
+/// that the cells it misses can be named.
+#[derive(Clone, Debug)]
+pub(crate) struct Abilities {
+    pub(crate) present: bool,
+    pub(crate) serves: bool,
+    /// The client is given a file by HTTP, because it cannot echo.
+    pub(crate) fetches: bool,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) groups: Vec<&'static Group>,
+    pub(crate) limits_group: bool,
+    pub(crate) limits_hybrid: bool,
+    pub(crate) limits_suite_tls12: bool,
+    pub(crate) limits_suite_tls13: bool,
+    pub(crate) record_size: RecordSize,
+    /// It heeds the other side's record_size_limit (RFC 8449).
+    pub(crate) heeds_record_size: bool,
+    /// As a server it says why it refuses; one that says close_notify instead cannot be told from
+    /// one that has nothing more to say.
+    pub(crate) sends_alerts: bool,
+}
+
+/// Whose records become small when a program is told a record size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RecordSize {
+    /// It cannot be told.
+    Fixed,
+    /// Those it sends.
+    Sent,
+    /// Those it receives: it sends record_size_limit.
+    Received,
+}
+
+impl Abilities {
+    /// Both ends, the classic groups, the common keys, everything limited at will.
+    pub(crate) fn usual(present: bool) -> Self {
+        Self {
+            present,
+            serves: true,
+            fetches: false,
+            keys: Key::COMMON.to_vec(),
+            groups: classic_groups(),
+            limits_group: true,
+            limits_hybrid: true,
+            limits_suite_tls12: true,
+            limits_suite_tls13: true,
+            record_size: RecordSize::Fixed,
+            heeds_record_size: false,
+            sends_alerts: true,
+        }
+    }
+
+    /// Whether the program itself can be limited to one group and one suite.
+    pub(crate) fn can_limit(&self, suite: &Suite, group: &Group) -> bool {
+        let suite_ok = match suite.version {
+            Version::Tls12 => self.limits_suite_tls12,
+            Version::Tls13 => self.limits_suite_tls13,
+        };
+        let group_ok = if group.hybrid { self.limits_hybrid } else { self.limits_group };
+        suite_ok && group_ok
+    }
+}
+
+/// What a program is limited to; its defaults where nothing is said.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Limits {
+    pub(crate) version: Option<Version>,
+    pub(crate) suite: Option<&'static Suite>,
+    pub(crate) group: Option<&'static Group>,
+    pub(crate) record_size: Option<u16>,
+}
+
+/// What a server asks of its clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ClientAuth {
+    None,
+    Optional,
+    Required,
+}
+
+/// An order to serve on 127.0.0.1.
+#[derive(Debug)]
+pub(crate) struct Serve<'a> {
+    pub(crate) port: u16,
+    pub(crate) credential: Credential,
+    pub(crate) limits: Limits,
+    pub(crate) client_auth: ClientAuth,
+    pub(crate) client_roots: PathBuf,
+    /// Serve the files of this folder by HTTP instead of echoing.
+    pub(crate) files: Option<&'a Path>,
+}
+
+/// An order to connect to 127.0.0.1.
+#[derive(Debug)]
+pub(crate) struct Connect<'a> {
+    pub(crate) port: u16,
+    /// The name the server's certificate must have: a DNS name, or 127.0.0.1.
+    pub(crate) name: &'a str,
+    pub(crate) roots: PathBuf,
+    pub(crate) credential: Option<Credential>,
+    pub(crate) limits: Limits,
+    /// The path to fetch, for a program that does not echo.
+    pub(crate) fetch: &'a str,
+}
+
+impl Connect<'_> {
+    pub(crate) fn by_address(&self) -> bool {
+        self.name == "127.0.0.1"
+    }
+}
+
+/// How to start a server, and who echoes.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) command: Command,
+    /// The program shows on its standard output what it receives and sends its standard input, so
+    /// the harness connects the two.
+    pub(crate) harness_echoes: bool,
+}
+
+impl From<Command> for Server {
+    fn from(command: Command) -> Self {
+        Self { command, harness_echoes: false }
+    }
+}
+
+/// Finds a program on the search path.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|p| p.is_file())
+}
+
+/// What a command prints, if it succeeds.
+fn output_of(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,65 @@
+//! `curl`, which fetches the payload by HTTP instead of echoing it.
+
+use std::process::Command;
+
+use super::{Abilities, Connect, Program, Serve, Server, find, output_of};
+use crate::terms::{Version, group};
+
+/// The `curl` program; a client only.
+#[derive(Debug)]
+pub(crate) struct Curl {
+    abilities: Abilities,
+}
+
+impl Curl {
+    pub(crate) fn find() -> Self {
+        let version = output_of(Command::new("curl").arg("--version")).unwrap_or_default();
+        // The cells limit suites by OpenSSL's names, so a curl over another library will not do.
+        let present = find("curl").is_some() && version.contains(" OpenSSL/");
+        let mut abilities = Abilities { serves: false, fetches: true, ..Abilities::usual(present) };
+        if version.contains(" OpenSSL/3.5") || version.contains(" OpenSSL/3.6") {
+            abilities.groups.extend(group("X25519MLKEM768"));
+        }
+        Self { abilities }
+    }
+}
+
+impl Program for Curl {
+    fn name(&self) -> &'static str {
+        "curl"
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn serve(&self, _: &Serve<'_>) -> Server {
+        // No cell asks for it: `abilities` says that curl does not serve.
+        Command::new("false").into()
+    }
+
+    fn connect(&self, order: &Connect<'_>) -> Command {
+        let mut command = Command::new("curl");
+        // No user's configuration, no proxy; errors are told, progress is not.
+        command.args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--http1.1"]);
+        command.arg("--cacert").arg(&order.roots);
+        command.args(["--resolve", &format!("{}:{}:127.0.0.1", order.name, order.port)]);
+        if let Some(credential) = &order.credential {
+            command.arg("--cert").arg(&credential.certificate).arg("--key").arg(&credential.key);
+        }
+        match order.limits.version {
+            Some(Version::Tls12) => _ = command.args(["--tlsv1.2", "--tls-max", "1.2"]),
+            Some(Version::Tls13) => _ = command.args(["--tlsv1.3", "--tls-max", "1.3"]),
+            None => {}
+        }
+        if let Some(suite) = order.limits.suite {
+            let tls13 = suite.version == Version::Tls13;
+            command.args([if tls13 { "--tls13-ciphers" } else { "--ciphers" }, suite.openssl]);
+        }
+        if let Some(group) = order.limits.group {
+            command.args(["--curves", group.openssl]);
+        }
+        command.arg(format!("https://{}:{}/{}", order.name, order.port, order.fetch));
+        command
+    }
+}

@@ -1,0 +1,206 @@
+//! Small programs with one common command line, over libraries that bring no program of their own.
+//!
+//! The command line, which `conformance/peers` has too:
+//!
+//! ```text
+//! abilities                                     prints `keys …`, `groups …`, `limits …`
+//! serve   --port N --cert FILE --key FILE [--client-ca FILE]          echoes
+//! connect --port N --ca FILE --name NAME [--cert FILE --key FILE]     stdin and stdout
+//! both    [--version 1.2|1.3] [--suite NAME] [--group NAME]           IANA's names
+//! ```
+//!
+//! `limits` lists what can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, and
+//! `record-size` where `--record-size N` bounds the plaintext of each record sent. A line `lacks alerts` tells of
+//! a server that refuses with close_notify.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::{
+    Abilities, ClientAuth, Connect, Limits, Program, RecordSize, Serve, Server, find, output_of,
+};
+use crate::terms::{group, key};
+
+/// A driver and how it is started.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    name: String,
+    launch: Vec<OsString>,
+    abilities: Abilities,
+}
+
+impl Driver {
+    /// Go's `crypto/tls`, built from the source at hand.
+    pub(crate) fn go(folder: &Path) -> Self {
+        Self::new("go", build_go(folder).unwrap_or_default())
+    }
+
+    /// Python's `ssl`.
+    pub(crate) fn python(folder: &Path) -> Self {
+        Self::new("python", prepare_python(folder).unwrap_or_default())
+    }
+
+    /// Node's `tls`.
+    pub(crate) fn node(folder: &Path) -> Self {
+        Self::new("node", prepare_node(folder).unwrap_or_default())
+    }
+
+    /// Java's JSSE.
+    pub(crate) fn java(folder: &Path) -> Self {
+        Self::new("java", prepare_java(folder).unwrap_or_default())
+    }
+
+    /// A program of `conformance/peers`.
+    pub(crate) fn built(name: &str, path: &Path) -> Self {
+        let launch = if path.is_file() { vec![path.into()] } else { Vec::new() };
+        Self::new(name, launch)
+    }
+
+    /// Nothing to launch, or a program that cannot say what it is able to do, is an absent program.
+    fn new(name: &str, launch: Vec<OsString>) -> Self {
+        let mut driver = Self { name: name.to_owned(), launch, abilities: Abilities::usual(false) };
+        if !driver.launch.is_empty() {
+            let told = output_of(driver.command().arg("abilities"));
+            driver.abilities =
+                told.and_then(|told| abilities(&told)).unwrap_or(Abilities::usual(false));
+        }
+        driver
+    }
+
+    fn command(&self) -> Command {
+        let mut words = self.launch.iter();
+        let mut command = Command::new(words.next().map_or("false".as_ref(), OsString::as_os_str));
+        command.args(words);
+        command
+    }
+}
+
+impl Program for Driver {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn serve(&self, order: &Serve<'_>) -> Server {
+        let mut command = self.command();
+        command.args(["serve", "--port", &order.port.to_string()]);
+        command.arg("--cert").arg(&order.credential.certificate);
+        command.arg("--key").arg(&order.credential.key);
+        if order.client_auth == ClientAuth::Required {
+            command.arg("--client-ca").arg(&order.client_roots);
+        }
+        limit(&mut command, order.limits);
+        command.into()
+    }
+
+    fn connect(&self, order: &Connect<'_>) -> Command {
+        let mut command = self.command();
+        command.args(["connect", "--port", &order.port.to_string(), "--name", order.name]);
+        command.arg("--ca").arg(&order.roots);
+        if let Some(credential) = &order.credential {
+            command.arg("--cert").arg(&credential.certificate).arg("--key").arg(&credential.key);
+        }
+        limit(&mut command, order.limits);
+        command
+    }
+}
+
+fn limit(command: &mut Command, limits: Limits) {
+    if let Some(version) = limits.version {
+        command.args(["--version", &version.to_string()]);
+    }
+    if let Some(suite) = limits.suite {
+        command.args(["--suite", suite.name]);
+    }
+    if let Some(group) = limits.group {
+        command.args(["--group", group.name]);
+    }
+    if let Some(size) = limits.record_size {
+        command.args(["--record-size", &size.to_string()]);
+    }
+}
+
+fn abilities(told: &str) -> Option<Abilities> {
+    let words = |wanted: &str| -> Vec<&str> {
+        let lines = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let line = lines.into_iter().find(|words| words.first() == Some(&wanted));
+        line.map_or(Vec::new(), |words| words[1..].to_vec())
+    };
+    let limits = words("limits");
+    let abilities = Abilities {
+        keys: words("keys").into_iter().filter_map(key).collect(),
+        groups: words("groups").into_iter().filter_map(group).collect(),
+        limits_group: limits.contains(&"group"),
+        limits_hybrid: limits.contains(&"hybrid"),
+        limits_suite_tls12: limits.contains(&"suite1.2"),
+        limits_suite_tls13: limits.contains(&"suite1.3"),
+        sends_alerts: !words("lacks").contains(&"alerts"),
+        record_size: if limits.contains(&"record-size") {
+            RecordSize::Sent
+        } else {
+            RecordSize::Fixed
+        },
+        ..Abilities::usual(true)
+    };
+    let usable = !abilities.keys.is_empty() && abilities.groups.iter().any(|group| !group.hybrid);
+    usable.then_some(abilities)
+}
+
+fn build_go(folder: &Path) -> Option<Vec<OsString>> {
+    let source = folder.join("go");
+    fs::create_dir_all(&source).ok()?;
+    fs::write(source.join("main.go"), include_str!("../../peers/go/main.go")).ok()?;
+    let go = find("go")?;
+    // The version named in go.mod also decides which groups are on, so it must be the installed one.
+    let version = output_of(Command::new(&go).args(["env", "GOVERSION"]))?;
+    let numbers: Vec<_> = version.trim().trim_start_matches("go").splitn(3, ['.', '-']).collect();
+    let [major, minor, ..] = numbers[..] else { return None };
+    fs::write(source.join("go.mod"), format!("module peer\n\ngo {major}.{minor}\n")).ok()?;
+    let mut build = Command::new(go);
+    build.args(["build", "-o", "peer", "."]).current_dir(&source);
+    // What is installed must do: nothing is fetched for a test.
+    build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
+    succeeds(&mut build).then(|| vec![source.join("peer").into()])
+}
+
+fn prepare_python(folder: &Path) -> Option<Vec<OsString>> {
+    let script = folder.join("peer.py");
+    fs::write(&script, include_str!("../../peers/peer.py")).ok()?;
+    // `python3` may be a wrapper that takes longer than a handshake; ask it for the real thing.
+    let mut ask = Command::new(find("python3")?);
+    let real = output_of(ask.args(["-c", "import ssl, sys; print(sys.executable)"]))?;
+    Some(vec![real.trim().into(), script.into()])
+}
+
+fn prepare_node(folder: &Path) -> Option<Vec<OsString>> {
+    let script = folder.join("peer.mjs");
+    fs::write(&script, include_str!("../../peers/peer.mjs")).ok()?;
+    let node = find("node").or_else(|| find("nodejs"))?;
+    Some(vec![node.into(), script.into()])
+}
+
+fn prepare_java(folder: &Path) -> Option<Vec<OsString>> {
+    let source = folder.join("Peer.java");
+    fs::write(&source, include_str!("../../peers/Peer.java")).ok()?;
+    let mut launch: Vec<OsString> = vec![find("java")?.into()];
+    // These only shorten the start.
+    launch.extend(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"].map(Into::into));
+    let compiled = find("javac")
+        .is_some_and(|javac| succeeds(Command::new(javac).arg("-d").arg(folder).arg(&source)));
+    if compiled {
+        launch.extend(["-cp".into(), folder.into(), "Peer".into()]);
+    } else {
+        launch.push(source.into());
+    }
+    Some(launch)
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}

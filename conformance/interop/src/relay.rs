@@ -1,0 +1,151 @@
+//! The wire between a client and a server: a TCP relay that keeps what each side said first.
+//!
+//! It stands between the two programs for three reasons. The client may start before the server
+//! listens, because the relay retries for it, so nothing has to probe the server's port. Neither
+//! program can block the other, because the relay always reads. And the hellos it keeps are
+//! evidence of what was negotiated that depends on neither program's word. It must not know TLS.
+//! Next: `evidence.rs` reads the recordings.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+/// Enough for any plaintext part of a handshake.
+const RECORDED: usize = 64 * 1024;
+
+/// The first bytes that went in one direction.
+pub(crate) type Recording = Arc<Mutex<Vec<u8>>>;
+
+/// A relay for one connection; dropping it stops waiting for that connection.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    port: u16,
+    stop: Arc<AtomicBool>,
+    reached: Arc<AtomicBool>,
+    from_client: Recording,
+    from_server: Recording,
+}
+
+impl Relay {
+    /// Listens on a free port of 127.0.0.1 and carries the first connection to `server_port`.
+    pub(crate) fn start(server_port: u16) -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let relay = Self {
+            port: listener.local_addr()?.port(),
+            stop: Arc::default(),
+            reached: Arc::default(),
+            from_client: Recording::default(),
+            from_server: Recording::default(),
+        };
+        let (stop, reached) = (relay.stop.clone(), relay.reached.clone());
+        let (from_client, from_server) = (relay.from_client.clone(), relay.from_server.clone());
+        thread::spawn(move || {
+            let Some(client) = until(&stop, || listener.accept().ok().map(|(client, _)| client))
+            else {
+                return;
+            };
+            let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, server_port)).ok();
+            let Some(server) = until(&stop, connect) else { return };
+            reached.store(true, Ordering::Relaxed);
+            // Accepted from a non-blocking listener; whether that is inherited varies by platform.
+            let ready = client.set_nonblocking(false).is_ok();
+            let (Ok(client_again), Ok(server_again)) = (client.try_clone(), server.try_clone())
+            else {
+                return;
+            };
+            if ready {
+                carry(client, server, from_client);
+                carry(server_again, client_again, from_server);
+            }
+        });
+        Ok(relay)
+    }
+
+    /// Where the client should connect.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether the server accepted the connection.
+    pub(crate) fn reached_server(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn client_said(&self) -> Vec<u8> {
+        self.from_client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn server_said(&self) -> Vec<u8> {
+        self.from_server.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A port of 127.0.0.1 that was free a moment ago, for a program that cannot choose its own. It is
+/// below those that systems give to outgoing connections, of which the cells make many, so that none
+/// of them takes it before the program does; and no port is given out twice in a row.
+pub(crate) fn free_port() -> Result<u16> {
+    const FIRST: u16 = 16_000;
+    const COUNT: u16 = 16_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Two runs at once start at different places.
+    let start = u16::try_from(std::process::id() % u32::from(COUNT))?;
+    for _ in 0..COUNT {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
+        let port = FIRST + (start + step) % COUNT;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no free port")
+}
+
+fn until<T>(stop: &AtomicBool, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(value) = attempt() {
+            return Some(value);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
+
+/// Carries one direction: a thread that always reads, and one that writes what was read.
+fn carry(mut from: TcpStream, mut to: TcpStream, recording: Recording) {
+    let (sender, receiver) = mpsc::channel::<Vec<u8>>();
+    thread::spawn(move || {
+        let mut buffer = [0; 16 * 1024];
+        // An error (a reset) ends the direction as an end of input does.
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let bytes = &buffer[..count];
+            let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = RECORDED.saturating_sub(recording.len()).min(count);
+            recording.extend_from_slice(&bytes[..room]);
+            drop(recording);
+            if sender.send(bytes.to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || {
+        for bytes in receiver {
+            if to.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        // The other end may be gone already; then there is nobody left to tell.
+        let _ = to.shutdown(Shutdown::Write);
+    });
+}

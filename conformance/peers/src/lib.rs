@@ -1,0 +1,247 @@
+//! What every driver shares: the command line, the echo server and the client that carries stdin
+//! and stdout.
+//!
+//! The command line is the one of `tercel-interop`'s drivers (see its `programs/driver.rs`). A
+//! driver is one file in `bin/` that makes a TLS stream out of a TCP stream; it knows its library
+//! and nothing of how bytes are carried, and this file knows no library.
+
+#![forbid(unsafe_code)]
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+
+/// A TLS stream whose handshake is done.
+pub trait Tls: Read + Write {
+    /// Makes reads and writes that cannot go on return `WouldBlock`, or wait again.
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;
+    /// Sends close_notify.
+    fn close(&mut self) -> io::Result<()>;
+}
+
+/// A library's way to make a TLS stream.
+pub type Handshake = fn(&Options, TcpStream) -> Result<Box<dyn Tls>>;
+
+/// What a driver brings.
+#[derive(Clone, Copy)]
+pub struct Peer {
+    /// The kinds of keys, by the harness's names.
+    pub keys: &'static str,
+    /// The named groups, by IANA's names.
+    pub groups: &'static str,
+    /// What can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, `record-size`.
+    pub limits: &'static str,
+    /// `lacks alerts`, if its server refuses with close_notify.
+    pub remark: &'static str,
+    /// The server's handshake.
+    pub accept: Handshake,
+    /// The client's handshake.
+    pub connect: Handshake,
+}
+
+/// The options of both ends.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Options {
+    /// Port of 127.0.0.1.
+    #[arg(long)]
+    pub port: u16,
+    /// The name the server's certificate must have.
+    #[arg(long, default_value = "localhost")]
+    pub name: String,
+    /// Roots for the server's certificate.
+    #[arg(long)]
+    pub ca: Option<PathBuf>,
+    /// Require a client certificate from these roots.
+    #[arg(long)]
+    pub client_ca: Option<PathBuf>,
+    /// Certificate chain, PEM.
+    #[arg(long, requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// Private key, PEM.
+    #[arg(long, requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// Speak only 1.2 or 1.3.
+    #[arg(long)]
+    pub version: Option<Version>,
+    /// The only cipher suite.
+    #[arg(long)]
+    pub suite: Option<String>,
+    /// The only named group.
+    #[arg(long)]
+    pub group: Option<String>,
+    /// The most plaintext put into one record.
+    #[arg(long)]
+    pub record_size: Option<usize>,
+}
+
+/// A protocol version.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// TLS 1.2
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3
+    #[value(name = "1.3")]
+    Tls13,
+}
+
+impl Options {
+    /// The file with the roots a client needs.
+    pub fn roots(&self) -> Result<&PathBuf> {
+        self.ca.as_ref().context("a client needs --ca")
+    }
+
+    /// The certificate chain's and the key's file, if there are any.
+    pub fn credential(&self) -> Option<(&PathBuf, &PathBuf)> {
+        self.cert.as_ref().zip(self.key.as_ref())
+    }
+
+    /// The suite as OpenSSL calls it; TLS 1.3 names are the same.
+    pub fn openssl_suite(&self) -> Option<(Version, String)> {
+        let suite = self.suite.as_ref()?;
+        if !suite.contains("_WITH_") {
+            return Some((Version::Tls13, suite.clone()));
+        }
+        // TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -> ECDHE-RSA-AES128-GCM-SHA256
+        let name = suite.replace("TLS_", "").replace("_WITH_", "_").replace("AES_", "AES");
+        let name = name.replace("POLY1305_SHA256", "POLY1305").replace('_', "-");
+        Some((Version::Tls12, name))
+    }
+
+    /// The group as OpenSSL calls it; the hybrids' names are IANA's.
+    pub fn openssl_group(&self) -> Option<&str> {
+        Some(match self.group.as_deref()? {
+            "x25519" => "X25519",
+            "secp256r1" => "P-256",
+            "secp384r1" => "P-384",
+            "secp521r1" => "P-521",
+            other => other,
+        })
+    }
+}
+
+/// The whole of a driver's `main`.
+pub fn run(peer: &Peer) -> Result<()> {
+    match Arguments::parse().command {
+        Command::Abilities => {
+            println!("keys {}\ngroups {}\nlimits {}", peer.keys, peer.groups, peer.limits);
+            println!("{}", peer.remark);
+            Ok(())
+        }
+        Command::Serve(options) => {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
+            let (tcp, _) = listener.accept()?;
+            tcp.set_nodelay(true)?;
+            echo((peer.accept)(&options, tcp)?.as_mut())
+        }
+        Command::Connect(options) => {
+            let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, options.port))?;
+            tcp.set_nodelay(true)?;
+            carry((peer.connect)(&options, tcp)?.as_mut())
+        }
+    }
+}
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print what this driver can do.
+    Abilities,
+    /// Echo one connection.
+    Serve(Options),
+    /// Carry stdin and stdout.
+    Connect(Options),
+}
+
+fn echo(tls: &mut dyn Tls) -> Result<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        match tls.read(&mut buffer)? {
+            0 => break,
+            count => tls.write_all(&buffer[..count])?,
+        }
+        tls.flush()?;
+    }
+    Ok(tls.close()?)
+}
+
+/// Both directions in one thread, since no library promises that two may use one stream.
+fn carry(tls: &mut dyn Tls) -> Result<()> {
+    let input = read_stdin();
+    let mut buffer = vec![0; 16 * 1024];
+    let mut pending = Vec::new();
+    tls.set_nonblocking(true)?;
+    loop {
+        let mut idle = true;
+        if let Some(count) = unless_blocked(tls.read(&mut buffer))? {
+            if count == 0 {
+                bail!("the server ended first");
+            }
+            print(&buffer[..count])?;
+            idle = false;
+        }
+        if pending.is_empty() {
+            match input.try_recv() {
+                Ok(chunk) => pending = chunk,
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => break,
+            }
+        }
+        if !pending.is_empty() {
+            if let Some(count) = unless_blocked(tls.write(&pending))? {
+                pending.drain(..count);
+                idle = false;
+            }
+        }
+        if idle {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    tls.set_nonblocking(false)?;
+    tls.flush()?;
+    tls.close()?;
+    // The server may still be sending; it ends with its own close_notify.
+    loop {
+        match tls.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => print(&buffer[..count])?,
+        }
+    }
+}
+
+fn read_stdin() -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::sync_channel(4);
+    thread::spawn(move || {
+        let mut buffer = vec![0; 16 * 1024];
+        while let Ok(count @ 1..) = io::stdin().read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn print(bytes: &[u8]) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).context("cannot write the output")
+}
+
+fn unless_blocked(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,95 @@
+//! `tercel connect`: a TLS client that reports what was negotiated and then carries bytes.
+//!
+//! Must not know: how the bytes are carried. Next: [`target`] for reaching the server, [`report`] for what
+//! is said about it, [`pump`] for the bytes.
+
+pub(crate) mod options;
+pub(crate) mod pump;
+pub(crate) mod report;
+pub(crate) mod target;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow};
+use tercel::Misuse;
+use tercel::pki::Roots;
+use tercel::{AcceptAnyPeer, ClientConfig, ClientConfigBuilder, Connection, Handshake, Policy};
+
+use crate::transport::Transport;
+use crate::{explain, material};
+pub(crate) use options::Options;
+use report::Timings;
+
+/// Connects, reports, and carries bytes until the peer closes.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    // Whatever can go wrong without the server goes wrong before it is bothered.
+    let config = config(options)?;
+    let name = options.server_name();
+
+    let start = Instant::now();
+    let socket = options.target.connect(options.timeout)?;
+    let tcp_connect = start.elapsed();
+    let peer = socket.peer_addr().context("the connection is gone")?;
+
+    let transport = Transport::new(socket, options.timeout)?;
+    let mut handshake = Handshake::client(config, name);
+    let start = Instant::now();
+    transport.limit_all_until(start + options.timeout);
+    let completed = handshake.complete(&transport);
+    let timings = Timings { tcp_connect, handshake: start.elapsed() };
+    let (mut connection, received) = match completed {
+        Ok(stream) => {
+            let (_, connection, received) = stream.into_parts();
+            (connection, received)
+        }
+        Err(error) => {
+            let why = explain::handshake(&error, &handshake);
+            // The peer is to get our alert, if there is one.
+            transport.end();
+            return Err(anyhow!(why));
+        }
+    };
+    if !options.quiet {
+        report::print(peer, &mut connection.facts, timings);
+    }
+    let first = first_words(options, &mut connection)?;
+    pump::run(transport.into_socket()?, connection, received, first, options.timeout)
+}
+
+fn config(options: &Options) -> Result<Arc<ClientConfig>> {
+    let mut builder = crate::options::apply!(&options.tls, ClientConfig::builder())?;
+    if let Some(protocols) = &options.tls.alpn {
+        builder = builder.alpn(&protocols.0);
+    }
+    if let (Some(certificates), Some(key)) = (&options.cert, &options.key) {
+        builder = builder.credential(material::credential(certificates, key)?);
+    }
+    Ok(trust(options, builder)?.build()?)
+}
+
+fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfigBuilder> {
+    if options.insecure {
+        explain::say(format_args!("warning: the server is not authenticated (--insecure)"));
+        return Ok(builder.verifier(Policy::Here(Arc::new(AcceptAnyPeer))));
+    }
+    let roots = match &options.ca {
+        Some(file) => material::roots(file)?,
+        None => Roots::native()?.roots,
+    };
+    Ok(builder.roots(roots))
+}
+
+/// What is sent before the first byte of standard input.
+fn first_words(options: &Options, connection: &mut Connection) -> Result<Vec<u8>> {
+    let mut first = Vec::new();
+    if options.update_key {
+        match connection.sender.update_key(true, &mut first) {
+            Err(tercel::Error::Misuse(Misuse::WrongVersion)) => {
+                return Err(anyhow!("--update-key needs TLS 1.3, and this is TLS 1.2"));
+            }
+            other => other?,
+        }
+    }
+    Ok(first)
+}

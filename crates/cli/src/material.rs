@@ -1,0 +1,71 @@
+//! Certificates, keys and key logs from the files that options name.
+//!
+//! Every error says which file it is about. Must not know: sides.
+//! Next: [`crate::serve::authority`], which makes certificates instead of reading them.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tercel::pki::{Roots, load_certs_pem, load_key_pem};
+use tercel::{Credential, KeyLog, KeyLogFile};
+
+/// A chain and its key, both PEM.
+pub(crate) fn credential(certificates: &Path, key: &Path) -> Result<Credential> {
+    let chain = load_certs_pem(&read(certificates)?).with_context(|| name(certificates))?;
+    let private = load_key_pem(&read(key)?).with_context(|| name(key))?;
+    Credential::new(chain, &private)
+        .with_context(|| format!("{} with {}", name(certificates), name(key)))
+}
+
+/// Trust anchors from a PEM file.
+pub(crate) fn roots(file: &Path) -> Result<Roots> {
+    let mut roots = Roots::new();
+    roots.add_pem(&read(file)?).with_context(|| name(file))?;
+    Ok(roots)
+}
+
+/// The key log, if one is wanted.
+pub(crate) fn key_log(file: Option<&Path>) -> Result<Option<Arc<dyn KeyLog>>> {
+    let Some(file) = file else { return Ok(None) };
+    // Whoever reads the log reads the connections: if it is new, it is the user's alone.
+    match private_options().create_new(true).open(file) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(error).with_context(|| name(file));
+        }
+        _ => {}
+    }
+    let log = KeyLogFile::append(file).with_context(|| name(file))?;
+    Ok(Some(Arc::new(log)))
+}
+
+/// Writes a file that only its owner may read, in place of any earlier one.
+pub(crate) fn write_private(file: &Path, content: &[u8]) -> Result<()> {
+    // An earlier file would keep its permissions, so it has to go.
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| name(file));
+        }
+        _ => {}
+    }
+    let mut created = private_options().create_new(true).open(file).with_context(|| name(file))?;
+    created.write_all(content).with_context(|| name(file))
+}
+
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    fs::read(file).with_context(|| name(file))
+}
+
+fn name(file: &Path) -> String {
+    file.display().to_string()
+}

@@ -1,0 +1,204 @@
+//! The options that `serve` and `connect` share, and how lists of names are read.
+//!
+//! Must not know: sockets. Which names exist is asked of the library, not listed here, so the help
+//! cannot fall behind. Next: [`crate::material`] for the options that name files.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
+use tercel::{AcceptAnyPeer, ClientConfig, Policy};
+
+/// What either side of a connection may restrict.
+#[derive(Args, Debug)]
+pub(crate) struct TlsOptions {
+    /// Speak TLS 1.2; without --tls1.3, nothing else
+    #[arg(long = "tls1.2")]
+    pub(crate) tls12: bool,
+
+    /// Speak TLS 1.3; without --tls1.2, nothing else
+    #[arg(long = "tls1.3")]
+    pub(crate) tls13: bool,
+
+    /// Key exchange groups, best first, separated by `:` or `,`
+    #[arg(long, value_name = "NAMES", value_parser = groups)]
+    pub(crate) groups: Option<List<NamedGroup>>,
+
+    /// Cipher suites, best first, of both versions in one list, separated by `:` or `,`
+    #[arg(long, value_name = "NAMES", value_parser = suites)]
+    pub(crate) suites: Option<List<CipherSuite>>,
+
+    /// Application protocols, best first, separated by `:` or `,`
+    #[arg(long, value_name = "NAMES", value_parser = protocols)]
+    pub(crate) alpn: Option<List<String>>,
+
+    /// Append every secret to this file, in the format network analysers read
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_log: Option<PathBuf>,
+}
+
+/// A list given as one argument.
+///
+/// A type of its own because the parser takes a bare `Vec` for an option that is repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl TlsOptions {
+    /// The versions named, or all.
+    pub(crate) fn versions(&self) -> Vec<ProtocolVersion> {
+        let all = [(ProtocolVersion::TLS1_3, self.tls13), (ProtocolVersion::TLS1_2, self.tls12)];
+        let unrestricted = !self.tls12 && !self.tls13;
+        all.into_iter().filter(|(_, named)| *named || unrestricted).map(|(v, _)| v).collect()
+    }
+}
+
+/// Puts the shared options into a builder of either side; the two have the same setters but no trait
+/// in common. The value is a `Result`, for suites and files can be refused.
+macro_rules! apply {
+    ($options:expr, $builder:expr) => {{
+        let options: &$crate::options::TlsOptions = $options;
+        let mut builder = $builder.versions(&options.versions());
+        if let Some(groups) = &options.groups {
+            builder = builder.groups(&groups.0);
+        }
+        if let Some(log) = $crate::material::key_log(options.key_log.as_deref())? {
+            builder = builder.key_log(log);
+        }
+        match &options.suites {
+            Some(suites) => builder.cipher_suites(&suites.0),
+            None => Ok(builder),
+        }
+    }};
+}
+pub(crate) use apply;
+
+/// A whole number of seconds, at least one.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err("not a whole number of seconds from 1 to 86400".to_owned()),
+    }
+}
+
+/// What a person calls a version.
+pub(crate) fn version_name(version: ProtocolVersion) -> String {
+    match version {
+        ProtocolVersion::TLS1_3 => "TLS 1.3".to_owned(),
+        ProtocolVersion::TLS1_2 => "TLS 1.2".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn groups(text: &str) -> Result<List<NamedGroup>, String> {
+    named(text, "group", NamedGroup::NAMED, NamedGroup::from_name, |group| {
+        let anyone = Policy::Here(Arc::new(AcceptAnyPeer) as _);
+        ClientConfig::builder().verifier(anyone).groups(&[group]).build().is_ok()
+    })
+}
+
+fn suites(text: &str) -> Result<List<CipherSuite>, String> {
+    named(text, "cipher suite", CipherSuite::NAMED, CipherSuite::from_name, |suite| {
+        ClientConfig::builder().cipher_suites(&[suite]).is_ok()
+    })
+}
+
+/// An empty argument means: no protocol at all.
+fn protocols(text: &str) -> Result<List<String>, String> {
+    if text.is_empty() {
+        return Ok(List(Vec::new()));
+    }
+    let names: Vec<String> = text.split(SEPARATORS).map(str::to_owned).collect();
+    if names.iter().any(|name| name.is_empty() || name.len() > 255) {
+        return Err("a protocol's name has 1 to 255 bytes".to_owned());
+    }
+    Ok(List(names))
+}
+
+/// Reads names that are both registered and implemented; another one is refused with the list of them.
+fn named<T: Copy + PartialEq + Debug>(
+    text: &str,
+    kind: &str,
+    registered: &[T],
+    from_name: fn(&str) -> Option<T>,
+    implemented: fn(T) -> bool,
+) -> Result<List<T>, String> {
+    let mut list = Vec::new();
+    for name in text.split(SEPARATORS) {
+        let Some(value) = from_name(name.trim()).filter(|value| implemented(*value)) else {
+            let known = registered.iter().copied().filter(|value| implemented(*value));
+            let known: Vec<String> = known.map(|value| format!("{value:?}")).collect();
+            return Err(format!("no {kind} is called `{name}`; there are {}", known.join(", ")));
+        };
+        // A list with a repetition means the same without it.
+        if !list.contains(&value) {
+            list.push(value);
+        }
+    }
+    Ok(List(list))
+}
+
+const SEPARATORS: [char; 2] = [':', ','];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_keep_their_order_whatever_separates_and_spells_them() {
+        let expected = List(vec![NamedGroup::SECP256R1, NamedGroup::X25519MLKEM768]);
+        assert_eq!(groups("secp256r1:X25519MLKEM768").as_ref(), Ok(&expected));
+        assert_eq!(groups("SECP256R1, x25519mlkem768,secp256r1").as_ref(), Ok(&expected));
+        let suite = List(vec![CipherSuite::TLS_AES_128_GCM_SHA256]);
+        assert_eq!(suites("tls_aes_128_gcm_sha256"), Ok(suite));
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_there_are() {
+        let message = groups("x25519:nonesuch").unwrap_err();
+        assert!(message.contains("`nonesuch`") && message.contains("secp384r1"), "{message}");
+        let message = suites("RC4").unwrap_err();
+        assert!(message.contains("TLS_CHACHA20_POLY1305_SHA256"), "{message}");
+        assert!(groups("").is_err());
+    }
+
+    #[test]
+    fn what_is_registered_but_not_implemented_is_unknown() {
+        let message = groups("x448").unwrap_err();
+        assert!(!message.contains("ffdhe2048"), "{message}");
+        assert!(suites("TLS_FALLBACK_SCSV").is_err());
+    }
+
+    #[test]
+    fn protocols_may_be_none() {
+        assert_eq!(protocols(""), Ok(List(Vec::new())));
+        let two = List(vec!["h2".to_owned(), "http/1.1".to_owned()]);
+        assert_eq!(protocols("h2,http/1.1"), Ok(two));
+        assert!(protocols("h2,,x").is_err());
+    }
+
+    #[test]
+    fn versions_restrict_to_those_named() {
+        let options = |tls12, tls13| TlsOptions {
+            tls12,
+            tls13,
+            groups: None,
+            suites: None,
+            alpn: None,
+            key_log: None,
+        };
+        let (new, old) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);
+        assert_eq!(options(false, false).versions(), [new, old]);
+        assert_eq!(options(true, true).versions(), [new, old]);
+        assert_eq!(options(true, false).versions(), [old]);
+        assert_eq!(options(false, true).versions(), [new]);
+    }
+
+    #[test]
+    fn time_limits_are_whole_seconds() {
+        assert_eq!(seconds("30"), Ok(Duration::from_secs(30)));
+        assert!(seconds("0").is_err() && seconds("1.5").is_err() && seconds("-1").is_err());
+    }
+}

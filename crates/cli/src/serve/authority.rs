@@ -1,0 +1,197 @@
+//! The embedded test authority: a root, an intermediate and leaves, made when the server starts.
+//!
+//! Its root key exists only while this function runs, so nothing else will ever be vouched for. For
+//! tests: anyone who trusts the root trusts whoever ran the server.
+//! Must not know: sockets, configurations. Next: [`super::announce`], which says where the files are.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize,
+};
+use tercel::Credential;
+use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::material::write_private;
+
+/// The files a client needs.
+#[derive(Debug)]
+pub(crate) struct Authority {
+    /// The folder of all of them.
+    pub(crate) folder: PathBuf,
+    /// The root's certificate.
+    pub(crate) ca: PathBuf,
+    /// A client's certificate, issued by the root.
+    pub(crate) client_certificate: PathBuf,
+    /// Its private key, readable by its owner only.
+    pub(crate) client_key: PathBuf,
+}
+
+/// Makes the authority, writes its files, and returns the server's credentials: ECDSA, then RSA.
+pub(crate) fn make(folder: Option<&Path>, address: IpAddr) -> Result<(Authority, Vec<Credential>)> {
+    let root_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let root_params = authority_params("Tercel test root", 1)?;
+    let root_certificate = root_params.self_signed(&root_key)?;
+    let root = Issuer::new(root_params, root_key);
+
+    let intermediate_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let intermediate_params = authority_params("Tercel test intermediate", 0)?;
+    let intermediate_certificate = intermediate_params.signed_by(&intermediate_key, &root)?;
+    let intermediate = Issuer::new(intermediate_params, intermediate_key);
+
+    let keys = [
+        KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?,
+        KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?,
+    ];
+    let mut credentials = Vec::new();
+    for key in keys {
+        let leaf = server_params(address)?.signed_by(&key, &intermediate)?;
+        let chain = vec![leaf.der().clone(), intermediate_certificate.der().clone()];
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        credentials.push(Credential::new(chain, &key)?);
+    }
+
+    let client_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    // The root issues it directly: some programs can be given a certificate, but no chain.
+    let client = client_params()?.signed_by(&client_key, &root)?;
+    let authority = write(folder, &root_certificate, &client, &client_key)?;
+    Ok((authority, credentials))
+}
+
+fn write(
+    folder: Option<&Path>,
+    root: &Certificate,
+    client: &Certificate,
+    client_key: &KeyPair,
+) -> Result<Authority> {
+    let folder = match folder {
+        Some(folder) => {
+            fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+            folder.to_owned()
+        }
+        None => fresh_folder()?,
+    };
+    let authority = Authority {
+        ca: folder.join("ca.pem"),
+        client_certificate: folder.join("client.pem"),
+        client_key: folder.join("client.key"),
+        folder,
+    };
+    write_private(&authority.client_key, client_key.serialize_pem().as_bytes())?;
+    write_public(&authority.client_certificate, &client.pem())?;
+    write_public(&authority.ca, &root.pem())?;
+    Ok(authority)
+}
+
+fn write_public(file: &Path, content: &str) -> Result<()> {
+    fs::write(file, content).with_context(|| file.display().to_string())
+}
+
+/// A folder that did not exist before, under a name that nobody could prepare.
+fn fresh_folder() -> Result<PathBuf> {
+    let mut random = [0; 8];
+    tercel::crypto::fill_random(&mut random).ok().context("the random generator failed")?;
+    let name = format!("tercel-{:016x}", u64::from_be_bytes(random));
+    let folder = std::env::temp_dir().join(name);
+    let builder = &mut fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(builder, 0o700);
+    builder.create(&folder).with_context(|| folder.display().to_string())?;
+    Ok(folder)
+}
+
+fn authority_params(name: &str, authorities_below: u8) -> Result<CertificateParams> {
+    let mut params = named(Vec::new(), name)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(authorities_below));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    Ok(params)
+}
+
+fn server_params(address: IpAddr) -> Result<CertificateParams> {
+    let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    if !address.is_unspecified() && !addresses.contains(&address) {
+        addresses.push(address);
+    }
+    let mut names = vec!["localhost".to_owned()];
+    names.extend(addresses.iter().map(ToString::to_string));
+    leaf(names, "localhost", ExtendedKeyUsagePurpose::ServerAuth)
+}
+
+fn client_params() -> Result<CertificateParams> {
+    leaf(Vec::new(), "Tercel test client", ExtendedKeyUsagePurpose::ClientAuth)
+}
+
+fn leaf(
+    names: Vec<String>,
+    common_name: &str,
+    usage: ExtendedKeyUsagePurpose,
+) -> Result<CertificateParams> {
+    let mut params = named(names, common_name)?;
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![usage];
+    Ok(params)
+}
+
+fn named(names: Vec<String>, common_name: &str) -> Result<CertificateParams> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params.use_authority_key_identifier_extension = true;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    let start = rcgen::date_time_ymd(1970, 1, 1);
+    // A client's clock may lag behind ours.
+    params.not_before = start + now.saturating_sub(HOUR);
+    params.not_after = start + now + VALIDITY;
+    Ok(params)
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+const VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tercel::pki::{ChainVerifier, Usage, load_certs_pem};
+    use tercel::pki_types::{ServerName, UnixTime};
+
+    #[test]
+    fn its_certificates_verify_for_every_name_it_promises() {
+        let folder = fresh_folder().unwrap();
+        let (authority, credentials) =
+            make(Some(&folder), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))).unwrap();
+        let roots = std::sync::Arc::new(crate::material::roots(&authority.ca).unwrap());
+        assert_eq!(roots.len(), 1);
+        let verifier = ChainVerifier::builder(roots).build().unwrap();
+        assert_eq!(credentials.len(), 2);
+        for credential in &credentials {
+            assert_eq!(credential.chain().len(), 2);
+            for name in ["localhost", "127.0.0.1", "::1", "192.0.2.7"] {
+                let name = ServerName::try_from(name).unwrap();
+                let now = UnixTime::now();
+                verifier.verify(Usage::Server, credential.chain(), Some(&name), None, now).unwrap();
+            }
+        }
+        let client = load_certs_pem(&fs::read(&authority.client_certificate).unwrap()).unwrap();
+        verifier.verify(Usage::Client, &client, None, None, UnixTime::now()).unwrap();
+        crate::material::credential(&authority.client_certificate, &authority.client_key).unwrap();
+        assert!(only_owner_reads(&authority.client_key));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    fn only_owner_reads(file: &Path) -> bool {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(file).unwrap().permissions().mode() & 0o777 == 0o600
+    }
+
+    #[cfg(not(unix))]
+    fn only_owner_reads(_: &Path) -> bool {
+        true
+    }
+}

@@ -1,0 +1,127 @@
+//! `tercel serve`: a TLS server to try clients against.
+//!
+//! One thread per connection, a limit on their number, and no way for one connection to end the server.
+//! Must not know: HTTP, certificates. Next: [`session`] for one connection, [`authority`] for where
+//! certificates come from without files.
+
+pub(crate) mod announce;
+pub(crate) mod authority;
+pub(crate) mod files;
+pub(crate) mod http;
+pub(crate) mod options;
+pub(crate) mod page;
+pub(crate) mod session;
+pub(crate) mod slots;
+
+use std::net::{IpAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tercel::{ClientAuth, Credential, ServerConfig};
+
+use crate::{explain, material};
+use announce::Announcement;
+use authority::Authority;
+use files::Root;
+pub(crate) use options::Options;
+use session::{Answers, Session};
+use slots::Slots;
+
+/// Serves until the process is ended.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    options.check();
+    let answers = match &options.root {
+        _ if options.echo => Answers::Echo,
+        Some(folder) => Answers::Files(Root::open(folder)?),
+        None => Answers::Page,
+    };
+    let listener = TcpListener::bind(options.listen)
+        .with_context(|| format!("cannot listen on {}", options.listen))?;
+    let address = listener.local_addr()?;
+    let identity = Identity::new(options, address.ip())?;
+    let announcement = Announcement::new(options, address, &identity);
+    let session = Arc::new(Session {
+        config: config(options, identity)?,
+        answers,
+        patience: options.timeout,
+    });
+    announcement.print();
+    accept(&listener, &session, options.max_connections)
+}
+
+/// Whom the server is, and whom it believes about clients.
+pub(crate) struct Identity {
+    pub(crate) credentials: Vec<Credential>,
+    /// The folder and files of the embedded authority, when that made the credentials.
+    pub(crate) authority: Option<Authority>,
+    client_ca: Option<PathBuf>,
+}
+
+impl Identity {
+    fn new(options: &Options, address: IpAddr) -> Result<Self> {
+        let pairs = options.cert.iter().zip(&options.key);
+        let mut credentials = pairs
+            .map(|(certificates, key)| material::credential(certificates, key))
+            .collect::<Result<Vec<_>>>()?;
+        let mut authority = None;
+        if credentials.is_empty() {
+            let (made, leaves) = authority::make(options.state_dir.as_deref(), address)?;
+            authority = Some(made);
+            credentials = leaves;
+        }
+        let own_ca = authority.as_ref().map(|authority| authority.ca.clone());
+        Ok(Self { credentials, authority, client_ca: options.client_ca.clone().or(own_ca) })
+    }
+}
+
+fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
+    let mut builder = crate::options::apply!(&options.tls, ServerConfig::builder())?;
+    builder = match &options.tls.alpn {
+        Some(protocols) => builder.alpn(&protocols.0),
+        None if options.echo => builder,
+        None => builder.alpn(&["http/1.1"]),
+    };
+    for credential in identity.credentials {
+        builder = builder.credential(credential);
+    }
+    if options.require_known_name {
+        builder = builder.require_known_name();
+    }
+    let demand = options.client_auth.into();
+    if demand != ClientAuth::None {
+        let file = identity.client_ca.as_deref().unwrap_or(Path::new(""));
+        builder = builder.client_auth(demand, material::roots(file)?);
+    }
+    Ok(builder.build()?)
+}
+
+fn accept(listener: &TcpListener, session: &Arc<Session>, limit: usize) -> Result<()> {
+    let slots = Slots::new(limit);
+    loop {
+        // At the limit, clients wait in the system's queue.
+        let slot = slots.take();
+        let (socket, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                explain::say(format_args!("cannot accept: {error}"));
+                // Most likely out of descriptors: connections that end give some back.
+                thread::sleep(AFTER_ACCEPT_ERROR);
+                continue;
+            }
+        };
+        let session = Arc::clone(session);
+        let spawned = thread::Builder::new().name(peer.to_string()).spawn(move || {
+            let _slot = slot;
+            let line = session.run(socket);
+            explain::say(format_args!("{peer}  {line}"));
+        });
+        if let Err(error) = spawned {
+            explain::say(format_args!("{peer}  no thread for it: {error}"));
+        }
+    }
+}
+
+const AFTER_ACCEPT_ERROR: Duration = Duration::from_millis(100);

@@ -1,0 +1,106 @@
+//! The command line of `tercel serve`.
+//!
+//! Must not know: how anything is served. Next: [`super`].
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::options::{TlsOptions, seconds};
+use crate::usage_error;
+
+/// Serve HTTPS: a page that tells what was negotiated, or files, or an echo
+///
+/// Without --cert, an embedded test authority makes certificates for localhost on the spot and the
+/// folder with its certificate is printed.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Where to listen; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8443")]
+    pub(crate) listen: SocketAddr,
+
+    /// A certificate chain in PEM, leaf first; repeat with --key for several
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Vec<PathBuf>,
+
+    /// The private key in PEM of the --cert before it
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Vec<PathBuf>,
+
+    /// Serve the files of this folder instead of the page
+    #[arg(long, value_name = "DIR", conflicts_with = "echo")]
+    pub(crate) root: Option<PathBuf>,
+
+    /// Send every byte back instead of speaking HTTP
+    #[arg(long)]
+    pub(crate) echo: bool,
+
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
+
+    /// Whether clients have to show a certificate
+    #[arg(long, value_name = "WHETHER", default_value = "none")]
+    pub(crate) client_auth: Demand,
+
+    /// Authorities in PEM that vouch for clients; by default the embedded test authority
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_ca: Option<PathBuf>,
+
+    /// Refuse clients that ask for a name no certificate has
+    #[arg(long)]
+    pub(crate) require_known_name: bool,
+
+    /// Where the embedded test authority puts its files; by default a new temporary folder
+    #[arg(long, value_name = "DIR", conflicts_with = "cert")]
+    pub(crate) state_dir: Option<PathBuf>,
+
+    /// How many connections may be open at once
+    #[arg(long, value_name = "N", default_value = "256", value_parser = connections)]
+    pub(crate) max_connections: usize,
+
+    /// How long a handshake, a request's head or any wait for data may take
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+}
+
+/// Whether clients show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Demand {
+    /// They are not asked
+    None,
+    /// They are asked, and may decline
+    Optional,
+    /// They are refused without one
+    Required,
+}
+
+impl From<Demand> for tercel::ClientAuth {
+    fn from(demand: Demand) -> Self {
+        match demand {
+            Demand::None => Self::None,
+            Demand::Optional => Self::Optional,
+            Demand::Required => Self::Required,
+        }
+    }
+}
+
+impl Options {
+    /// Ends the program if options that each make sense make none together.
+    pub(crate) fn check(&self) {
+        if self.cert.len() != self.key.len() {
+            usage_error("there must be one --key for each --cert");
+        }
+        if self.client_auth != Demand::None && self.client_ca.is_none() && !self.cert.is_empty() {
+            usage_error("--client-auth with --cert needs --client-ca");
+        }
+    }
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=65_536) => Ok(number),
+        _ => Err("not a number from 1 to 65536".to_owned()),
+    }
+}

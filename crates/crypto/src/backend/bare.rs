@@ -1,1 +1,0 @@
-//! The bare foreign calls. **For `benches/wrappers.rs` only**, behind the feature `bench-bare`.

@@ -1,0 +1,195 @@
+//! Key exchange: ephemeral Diffie-Hellman, and its hybrids with ML-KEM.
+//!
+//! What it is for: one shape for both roles. Whoever speaks first makes a [`KeyExchange`], sends
+//! its share and later agrees; the other side responds in one call. What it must not know: named
+//! groups. Where to look next: `parts.rs` for what an algorithm consists of, `keys.rs` for the
+//! private keys, `backend/{x25519,ec,kem}.rs` for the calls.
+//!
+//! A hybrid's shares and secrets are those of its halves, one after the other, in an order that
+//! belongs to the hybrid; draft-ietf-tls-ecdhe-mlkem sets it out.
+
+mod keys;
+mod parts;
+
+use core::fmt;
+
+use keys::{ClassicKey, encapsulate, generate_kem};
+use parts::Parts;
+
+use crate::backend::kem::{Kem, KemKey};
+use crate::{CryptoError, SharedSecret};
+
+/// The ways to agree on a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KeyExchangeAlgorithm {
+    /// X25519, RFC 7748.
+    X25519,
+    /// ECDH on P-256.
+    P256,
+    /// ECDH on P-384.
+    P384,
+    /// ECDH on P-521.
+    P521,
+    /// ML-KEM-768, then X25519.
+    X25519MlKem768,
+    /// ECDH on P-256, then ML-KEM-768.
+    SecP256r1MlKem768,
+    /// ECDH on P-384, then ML-KEM-1024.
+    SecP384r1MlKem1024,
+}
+
+impl KeyExchangeAlgorithm {
+    /// The length of the share of whoever speaks first.
+    #[must_use]
+    pub fn client_share_len(self) -> usize {
+        let Parts { classic, kem, .. } = self.parts();
+        classic.share_len() + kem.map_or(0, Kem::public_key_len)
+    }
+
+    /// The length of the response.
+    #[must_use]
+    pub fn server_share_len(self) -> usize {
+        let Parts { classic, kem, .. } = self.parts();
+        classic.share_len() + kem.map_or(0, Kem::ciphertext_len)
+    }
+}
+
+/// An ephemeral key pair and its share. One box, so it is cheap to move and leaves no copies.
+pub struct KeyExchange(Box<Inner>);
+
+struct Inner {
+    algorithm: KeyExchangeAlgorithm,
+    classic: ClassicKey,
+    kem: Option<KemKey>,
+    share: Vec<u8>,
+}
+
+impl KeyExchange {
+    /// Makes a fresh key pair.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Internal`] when the generator fails.
+    pub fn generate(algorithm: KeyExchangeAlgorithm) -> Result<Self, CryptoError> {
+        let parts = algorithm.parts();
+        let mut share = vec![0; algorithm.client_share_len()];
+        let halves = parts.split_mut(&mut share);
+        let classic = ClassicKey::generate(parts.classic, halves.classic)?;
+        let kem = match parts.kem {
+            Some(kem) => Some(generate_kem(kem, halves.kem)?),
+            None => None,
+        };
+        Ok(Self(Box::new(Inner { algorithm, classic, kem, share })))
+    }
+
+    /// The key pair of a published private key, for replaying traces.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Unsupported`] for a hybrid, [`CryptoError::InvalidKey`] for a private key of
+    /// a wrong length or value.
+    #[cfg(feature = "deterministic")]
+    pub fn from_private(
+        algorithm: KeyExchangeAlgorithm,
+        private: &[u8],
+    ) -> Result<Self, CryptoError> {
+        let parts = algorithm.parts();
+        if parts.kem.is_some() {
+            return Err(CryptoError::Unsupported);
+        }
+        let mut share = vec![0; algorithm.client_share_len()];
+        let classic = ClassicKey::from_private(parts.classic, private, &mut share)?;
+        Ok(Self(Box::new(Inner { algorithm, classic, kem: None, share })))
+    }
+
+    /// The algorithm.
+    #[must_use]
+    pub fn algorithm(&self) -> KeyExchangeAlgorithm {
+        self.0.algorithm
+    }
+
+    /// The public share as it goes over the wire: 32 bytes for X25519, an uncompressed point for
+    /// the NIST curves, both halves for a hybrid.
+    #[must_use]
+    pub fn public_share(&self) -> &[u8] {
+        &self.0.share
+    }
+
+    /// The classic half of a hybrid: its algorithm and its part of the share, which may be offered
+    /// on its own too.
+    #[must_use]
+    pub fn classic(&self) -> Option<(KeyExchangeAlgorithm, &[u8])> {
+        let parts = self.0.algorithm.parts();
+        let kem = parts.kem?;
+        let len = parts.classic.share_len();
+        let start = if parts.kem_first { kem.public_key_len() } else { 0 };
+        Some((parts.classic.algorithm(), &self.0.share[start..start + len]))
+    }
+
+    /// Agrees with the peer's response.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::InvalidShare`] for a response of a wrong length, a point that is not on the
+    /// curve or not uncompressed, or an all-zero X25519 secret.
+    pub fn agree(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
+        let parts = self.0.algorithm.parts();
+        let kem_len = parts.kem.map_or(0, Kem::ciphertext_len);
+        let peer = parts.split(peer_share, kem_len)?;
+        parts.shared_secret(|secret| {
+            self.0.classic.agree(peer.classic, secret.classic)?;
+            match &self.0.kem {
+                Some(key) => key.decapsulate(peer.kem, secret.kem),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Agrees with a peer that took the classic half only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::agree`].
+    pub fn agree_classic(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
+        let classic = self.0.algorithm.parts().classic;
+        if peer_share.len() != classic.share_len() {
+            return Err(CryptoError::InvalidShare);
+        }
+        SharedSecret::try_with(classic.secret_len(), |secret| {
+            self.0.classic.agree(peer_share, secret)
+        })
+    }
+
+    /// Responds to a share: makes a key pair, or encapsulates, or both, and agrees at once.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::InvalidShare`] as for [`Self::agree`], and for an ML-KEM key with a
+    /// coefficient beyond the modulus (FIPS 203 7.2); [`CryptoError::Internal`] when the generator
+    /// fails.
+    pub fn respond(
+        algorithm: KeyExchangeAlgorithm,
+        client_share: &[u8],
+    ) -> Result<(Vec<u8>, SharedSecret), CryptoError> {
+        let parts = algorithm.parts();
+        let peer = parts.split(client_share, parts.kem.map_or(0, Kem::public_key_len))?;
+        let mut share = vec![0; algorithm.server_share_len()];
+        let own = parts.split_mut(&mut share);
+        let secret = parts.shared_secret(|secret| {
+            ClassicKey::generate(parts.classic, own.classic)?
+                .agree(peer.classic, secret.classic)?;
+            match parts.kem {
+                Some(kem) => encapsulate(kem, peer.kem, own.kem, secret.kem),
+                None => Ok(()),
+            }
+        })?;
+        Ok((share, secret))
+    }
+}
+
+impl fmt::Debug for KeyExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyExchange({:?}, ..)", self.0.algorithm)
+    }
+}

@@ -1,0 +1,114 @@
+//! What a key exchange consists of.
+//!
+//! What it is for: taking shares and secrets apart and putting them together, so that nobody else
+//! counts bytes. What it must not know: keys. Where to look next: `mod.rs`, which uses it in both
+//! roles.
+
+use super::KeyExchangeAlgorithm;
+use crate::backend::ec::Curve;
+use crate::backend::kem::{self, Kem};
+use crate::{CryptoError, SharedSecret};
+
+impl KeyExchangeAlgorithm {
+    pub(super) fn parts(self) -> Parts {
+        let (classic, kem, kem_first) = match self {
+            Self::X25519 => (Classic::X25519, None, false),
+            Self::P256 => (Classic::Nist(Curve::P256), None, false),
+            Self::P384 => (Classic::Nist(Curve::P384), None, false),
+            Self::P521 => (Classic::Nist(Curve::P521), None, false),
+            Self::X25519MlKem768 => (Classic::X25519, Some(Kem::MlKem768), true),
+            Self::SecP256r1MlKem768 => (Classic::Nist(Curve::P256), Some(Kem::MlKem768), false),
+            Self::SecP384r1MlKem1024 => (Classic::Nist(Curve::P384), Some(Kem::MlKem1024), false),
+        };
+        Parts { classic, kem, kem_first }
+    }
+}
+
+/// What an algorithm is made of, and in which order its halves stand.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    pub(super) classic: Classic,
+    pub(super) kem: Option<Kem>,
+    pub(super) kem_first: bool,
+}
+
+/// A share or a secret taken apart; `kem` is empty where there is none.
+pub(super) struct Halves<T> {
+    pub(super) classic: T,
+    pub(super) kem: T,
+}
+
+impl Parts {
+    /// Takes a peer's share apart, of which `kem_len` bytes belong to ML-KEM.
+    pub(super) fn split(self, share: &[u8], kem_len: usize) -> Result<Halves<&[u8]>, CryptoError> {
+        let classic_len = self.classic.share_len();
+        if share.len() != classic_len + kem_len {
+            return Err(CryptoError::InvalidShare);
+        }
+        let (first, second) = share.split_at(if self.kem_first { kem_len } else { classic_len });
+        Ok(self.in_order(first, second))
+    }
+
+    /// Takes a share of our own apart, whatever it is of ML-KEM's.
+    pub(super) fn split_mut(self, share: &mut [u8]) -> Halves<&mut [u8]> {
+        let classic_len = self.classic.share_len();
+        let kem_len = share.len() - classic_len;
+        let (first, second) =
+            share.split_at_mut(if self.kem_first { kem_len } else { classic_len });
+        self.in_order(first, second)
+    }
+
+    /// A shared secret whose halves `write` fills in.
+    pub(super) fn shared_secret(
+        self,
+        write: impl FnOnce(Halves<&mut [u8]>) -> Result<(), CryptoError>,
+    ) -> Result<SharedSecret, CryptoError> {
+        let classic_len = self.classic.secret_len();
+        let kem_len = self.kem.map_or(0, |_| kem::SECRET_LEN);
+        SharedSecret::try_with(classic_len + kem_len, |secret| {
+            let (first, second) =
+                secret.split_at_mut(if self.kem_first { kem_len } else { classic_len });
+            write(self.in_order(first, second))
+        })
+    }
+
+    fn in_order<T>(self, first: T, second: T) -> Halves<T> {
+        if self.kem_first {
+            Halves { kem: first, classic: second }
+        } else {
+            Halves { classic: first, kem: second }
+        }
+    }
+}
+
+/// A Diffie-Hellman function.
+#[derive(Clone, Copy)]
+pub(super) enum Classic {
+    X25519,
+    Nist(Curve),
+}
+
+impl Classic {
+    pub(super) fn share_len(self) -> usize {
+        match self {
+            Self::X25519 => 32,
+            Self::Nist(curve) => curve.point_len(),
+        }
+    }
+
+    pub(super) fn secret_len(self) -> usize {
+        match self {
+            Self::X25519 => 32,
+            Self::Nist(curve) => curve.field_len(),
+        }
+    }
+
+    pub(super) fn algorithm(self) -> KeyExchangeAlgorithm {
+        match self {
+            Self::X25519 => KeyExchangeAlgorithm::X25519,
+            Self::Nist(Curve::P256) => KeyExchangeAlgorithm::P256,
+            Self::Nist(Curve::P384) => KeyExchangeAlgorithm::P384,
+            Self::Nist(Curve::P521) => KeyExchangeAlgorithm::P521,
+        }
+    }
+}

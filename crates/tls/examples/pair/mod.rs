@@ -1,0 +1,123 @@
+//! Both sides of a connection in one thread, for the measuring examples.
+
+use std::sync::Arc;
+
+use tercel::pki::Roots;
+use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tercel::wire::ProtocolVersion;
+use tercel::{ClientConfig, Connection, Credential, Handshake, Next, Received, ServerConfig};
+
+/// The configurations of both sides.
+pub(crate) struct Pair {
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) name: ServerName<'static>,
+}
+
+/// Which key the server has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key {
+    Rsa2048,
+    EcdsaP256,
+}
+
+impl Pair {
+    /// A chain of three (root not sent), defaults otherwise.
+    pub(crate) fn new(version: ProtocolVersion, key: Key) -> Self {
+        let algorithm = match key {
+            Key::Rsa2048 => &rcgen::PKCS_RSA_SHA256,
+            Key::EcdsaP256 => &rcgen::PKCS_ECDSA_P256_SHA256,
+        };
+        let generate = || rcgen::KeyPair::generate_for(algorithm).expect("a key");
+        let authority = || {
+            let mut params = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
+            params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+            params
+        };
+        let (root_key, middle_key, leaf_key) = (generate(), generate(), generate());
+        let mut root_params = authority();
+        root_params.distinguished_name.push(rcgen::DnType::CommonName, "Root");
+        let mut middle_params = authority();
+        middle_params.distinguished_name.push(rcgen::DnType::CommonName, "Intermediate");
+        let root = root_params.self_signed(&root_key).expect("a root");
+        let root_issuer = rcgen::Issuer::new(root_params, root_key);
+        let middle = middle_params.signed_by(&middle_key, &root_issuer).expect("an intermediate");
+        let middle_issuer = rcgen::Issuer::new(middle_params, middle_key);
+        let leaf = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
+        let leaf = leaf.signed_by(&leaf_key, &middle_issuer).expect("a leaf");
+        let chain = [leaf.der(), middle.der()].map(|der| CertificateDer::from(der.to_vec()));
+        let private = PrivateKeyDer::try_from(leaf_key.serialize_der()).expect("a key");
+        let credential = Credential::new(chain.to_vec(), &private).expect("a credential");
+        let mut roots = Roots::new();
+        roots.add_der(root.der()).expect("a root");
+        Self {
+            client: ClientConfig::builder().roots(roots).versions(&[version]).build().expect("ok"),
+            server: ServerConfig::builder().credential(credential).build().expect("ok"),
+            name: "localhost".try_into().expect("a name"),
+        }
+    }
+
+    /// One whole handshake.
+    pub(crate) fn connect(&self) -> (Connection, Connection) {
+        let mut client = Handshake::client(Arc::clone(&self.client), self.name.clone());
+        let mut server = Handshake::server(Arc::clone(&self.server));
+        let (mut to_client, mut to_server) = (Received::new(), Received::new());
+        let mut out = Vec::new();
+        let (mut of_client, mut of_server) = (None, None);
+        while of_client.is_none() || of_server.is_none() {
+            if of_client.is_none() {
+                of_client = client_step(&mut client, &mut to_client, &mut out);
+                to_server.extend(&out);
+                out.clear();
+            }
+            if of_server.is_none() {
+                of_server = server_step(&mut server, &mut to_server, &mut out);
+                to_client.extend(&out);
+                out.clear();
+            }
+        }
+        (of_client.expect("connected"), of_server.expect("connected"))
+    }
+}
+
+/// All that a client does; a function of its own so that callgrind can count it alone.
+#[inline(never)]
+pub(crate) fn client_step(
+    handshake: &mut Handshake,
+    received: &mut Received,
+    out: &mut Vec<u8>,
+) -> Option<Connection> {
+    step(handshake, received, out)
+}
+
+/// All that a server does.
+#[inline(never)]
+pub(crate) fn server_step(
+    handshake: &mut Handshake,
+    received: &mut Received,
+    out: &mut Vec<u8>,
+) -> Option<Connection> {
+    // Not the same code as the client's step, or the linker would fold the two into one.
+    std::hint::black_box("server");
+    step(handshake, received, out)
+}
+
+#[inline(always)]
+fn step(
+    handshake: &mut Handshake,
+    received: &mut Received,
+    out: &mut Vec<u8>,
+) -> Option<Connection> {
+    match handshake.advance(received, out).expect("a handshake without error") {
+        Next::Connected(connection) => Some(*connection),
+        _ => None,
+    }
+}
+
+/// The rows that the examples measure.
+pub(crate) const ROWS: [(ProtocolVersion, Key, &str); 4] = [
+    (ProtocolVersion::TLS1_3, Key::EcdsaP256, "TLS 1.3 full, ECDSA P-256, X25519MLKEM768"),
+    (ProtocolVersion::TLS1_3, Key::Rsa2048, "TLS 1.3 full, RSA-2048, X25519MLKEM768"),
+    (ProtocolVersion::TLS1_2, Key::EcdsaP256, "TLS 1.2 full, ECDSA P-256, X25519"),
+    (ProtocolVersion::TLS1_2, Key::Rsa2048, "TLS 1.2 full, RSA-2048, X25519"),
+];
