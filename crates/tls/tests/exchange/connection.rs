@@ -378,9 +378,12 @@ fn connect(version: ProtocolVersion) -> Ends {
     Pair::new(&client, &server().build().unwrap(), NAME).connect().unwrap()
 }
 
+/// Label, client random, secret.
+type Line = (String, Vec<u8>, Vec<u8>);
+
 #[derive(Default)]
 struct Log {
-    lines: Mutex<Vec<(String, Vec<u8>, Vec<u8>)>>,
+    lines: Mutex<Vec<Line>>,
 }
 
 impl KeyLog for Log {

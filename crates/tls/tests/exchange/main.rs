@@ -4,6 +4,7 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+mod certificates;
 mod combinations;
 mod connection;
 mod identity;
@@ -11,3 +12,4 @@ mod negotiation;
 mod pair;
 mod questions;
 mod reads;
+mod streams;

@@ -64,7 +64,7 @@ fn whole_exchange(
             .connect()
             .unwrap();
         for length in [1, 1000, 40_000] {
-            let data = vec![length as u8; length];
+            let data = vec![0x61; length];
             for (side, wire) in [(Side::Client, &mut to_server), (Side::Server, &mut to_client)] {
                 let (from, to) = ends.both(side);
                 let start = wire.len();
