@@ -12,4 +12,5 @@ mod negotiation;
 mod pair;
 mod questions;
 mod reads;
+mod resumption;
 mod streams;
