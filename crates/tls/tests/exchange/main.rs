@@ -6,10 +6,12 @@
 
 mod certificates;
 mod combinations;
-mod connection;
+mod endings;
 mod identity;
 mod negotiation;
 mod pair;
 mod questions;
 mod reads;
+mod secrets;
+mod sizes;
 mod streams;

@@ -97,6 +97,30 @@ fn handshake_and_alert_records_carry_something() {
 }
 
 #[test]
+fn a_change_cipher_spec_is_unexpected_when_sealed_and_after_the_finished() {
+    let wrong = Say::Sealed(ContentType::CHANGE_CIPHER_SPEC, vec![1]);
+    for scene in scenes() {
+        if scene.tls13() {
+            let last = scene.sequence().len() - 1;
+            let outcome = scene.play_with(last, &Say::Empty(ContentType::CHANGE_CIPHER_SPEC, 0));
+            let expected = Some(AlertDescription::UNEXPECTED_MESSAGE);
+            assert_eq!(alert_of(&outcome), expected, "{scene:?}: {outcome:?}");
+        }
+        let mut puppet = scene.puppet(Box::new(|_, due| vec![due]));
+        let Outcome::Connected(mut connection) = puppet.play(scene.victim()) else {
+            panic!("{scene:?} does not connect");
+        };
+        let (mut received, mut out) = (Received::new(), Vec::new());
+        puppet.write(&wrong, &mut out);
+        received.extend(&out);
+        let error = connection.receiver.open(&mut received).unwrap_err();
+        // In TLS 1.2 nothing is in the clear any more, so it fails to open.
+        let expected = if scene.tls13() { Peer::UnexpectedRecord } else { Peer::BadRecordMac };
+        assert_eq!(error, expected.into(), "{scene:?}");
+    }
+}
+
+#[test]
 fn data_records_without_data_come_to_an_end() {
     for scene in scenes() {
         let mut puppet = scene.puppet(Box::new(|_, due| vec![due]));
