@@ -14,8 +14,8 @@ mod pair;
 use std::sync::Arc;
 
 use allocation_counter::measure;
-use identity::{NAME, client, plain, server};
-use pair::{Delivery, Ends, Pair, records};
+use identity::{NAME, client, connect, plain, server};
+use pair::{Delivery, Pair, records};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Error, Handshake, Next, Peer, Received, ServerConfig, Side};
 
@@ -253,9 +253,4 @@ fn client_hello() -> Vec<u8> {
     let mut client = Handshake::client(config, NAME.try_into().unwrap());
     client.advance(&mut Received::new(), &mut hello).unwrap();
     hello
-}
-
-fn connect(version: ProtocolVersion) -> Ends {
-    let client = client().versions(&[version]).build().unwrap();
-    Pair::new(&client, &server().build().unwrap(), NAME).connect().unwrap()
 }

@@ -42,8 +42,8 @@ pub struct Sealed {
     pub written: usize,
 }
 
-/// Room that pending messages may need ahead of data: a key update and an alert, padded or not.
-const CONTROL_ROOM: usize = 2 * (limits::HEADER + 256);
+/// Room that pending messages may need ahead of data: a key update or an alert, and what protects it.
+const CONTROL_ROOM: usize = limits::HEADER + 64;
 
 impl Sender {
     pub(crate) fn new(
@@ -100,6 +100,10 @@ impl Sender {
         self.require_open()?;
         let mut before = 0;
         if self.link.signals().any() || self.sealer.key_nearly_spent() {
+            // Nothing that was changed for a record may be lost with it.
+            if out.len() < CONTROL_ROOM {
+                return Err(Misuse::OutputTooSmall.into());
+            }
             let mut control = Vec::new();
             self.write_pending(&mut control)?;
             let room = out.get_mut(..control.len()).ok_or(Misuse::OutputTooSmall)?;
@@ -147,8 +151,8 @@ impl Sender {
         let fragment = usize::from(self.sealer.max_fragment()).max(1);
         let full = length.checked_div(fragment).unwrap_or_default();
         let rest = length.checked_rem(fragment).unwrap_or_default();
-        full.saturating_mul(self.sealer.record_length(fragment))
-            .saturating_add(self.sealer.record_length(rest))
+        full.saturating_mul(self.sealer.padded_length(fragment))
+            .saturating_add(self.sealer.padded_length(rest))
             .saturating_add(CONTROL_ROOM)
     }
 

@@ -164,7 +164,10 @@ impl Driver {
                     return Err(Peer::UnexpectedRecord.into());
                 }
                 ContentType::HANDSHAKE => {
-                    self.warnings_in_a_row = 0;
+                    // Only what carries something ends a row of warnings.
+                    if !content.is_empty() {
+                        self.warnings_in_a_row = 0;
+                    }
                     self.joiner.push(content);
                 }
                 ContentType::ALERT => self.received_alert(content)?,

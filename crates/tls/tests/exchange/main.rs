@@ -6,11 +6,13 @@
 
 mod certificates;
 mod combinations;
-mod connection;
+mod endings;
 mod identity;
 mod negotiation;
 mod pair;
 mod questions;
 mod reads;
 mod resumption;
+mod secrets;
+mod sizes;
 mod streams;

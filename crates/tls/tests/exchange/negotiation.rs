@@ -2,7 +2,7 @@
 //!
 //! For: versions, names, protocols, groups and the options of a ClientHello, by their outcome.
 //! Must not know: what the messages look like, but for a byte on the wire where it is the point.
-//! Next: `connection.rs`.
+//! Next: `secrets.rs`.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! The blocking stream, on real sockets of this machine.
 //!
 //! For: `complete`, `Read` and `Write` as an application uses them. Must not know: records.
-//! Next: `connection.rs`, the same without a transport.
+//! Next: `sizes.rs`, the same without a transport.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
