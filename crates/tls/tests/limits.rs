@@ -254,3 +254,11 @@ fn client_hello() -> Vec<u8> {
     client.advance(&mut Received::new(), &mut hello).unwrap();
     hello
 }
+#[test]
+fn floods_of_different_kinds_do_not_excuse_each_other() {
+    let (empty, warning) = ([22, 3, 1, 0, 0], [21, 3, 1, 0, 2, 1, 90]);
+    let mut attack = Attack::on_server(&plain().1);
+    let (count, error) = attack.flood(&[&empty[..], &warning].concat());
+    assert_eq!(error.alert(), Some(AlertDescription::DECODE_ERROR));
+    assert!(count < 100, "{count}");
+}

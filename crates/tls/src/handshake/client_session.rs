@@ -23,7 +23,7 @@ pub(crate) fn key(config: &ClientConfig, name: &ServerName<'_>) -> ClientSession
 }
 
 /// The stored session to offer, if one fits the configuration as it is now.
-pub(crate) fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Session> {
+pub(crate) fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
     let mut bytes = store.take(&key(config, name), now)?;

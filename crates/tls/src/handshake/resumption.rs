@@ -21,7 +21,7 @@ pub(crate) async fn find(
     config: &ServerConfig,
     name: &[u8],
     single_use: bool,
-) -> Result<Option<Session>, Error> {
+) -> Result<Option<Box<Session>>, Error> {
     let now = config.common.clock.now();
     let resumption = &config.resumption;
     let sealed = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now));

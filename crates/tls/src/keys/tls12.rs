@@ -109,7 +109,11 @@ pub(crate) struct Exporter12 {
 }
 
 impl Exporter12 {
-    pub(crate) fn new(main: MainSecret12, client_random: [u8; 32], server_random: [u8; 32]) -> Self {
+    pub(crate) fn new(
+        main: MainSecret12,
+        client_random: [u8; 32],
+        server_random: [u8; 32],
+    ) -> Self {
         Self { secret: main.secret, hash: main.suite.hash, client_random, server_random }
     }
 

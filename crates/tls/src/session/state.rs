@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// The session in these bytes. They come out of our own seal or store, yet nothing is taken on trust.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Box<Self>> {
         let mut r = Reader::new(bytes);
         if r.u8().ok()? != FORMAT {
             return None;
@@ -172,7 +172,7 @@ impl Session {
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
         };
         r.expect_end().ok()?;
-        Some(session)
+        Some(Box::new(session))
     }
 }
 

@@ -13,6 +13,7 @@ mod pair;
 mod questions;
 mod reads;
 mod resumption;
+mod room;
 mod secrets;
 mod sizes;
 mod streams;

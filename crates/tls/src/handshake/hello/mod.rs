@@ -31,10 +31,8 @@ pub(crate) async fn server(
 ) -> Result<Established, Error> {
     let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     let hello: SharedHello = message.into_bytes().into();
-    let parsed = parse_hello(&hello)?;
-    let config = choose_config(&mut flow, config, &hello, &parsed).await?;
-    flow.order(first_limit(&config.common));
-    match negotiate::version(&parsed, &config.common)? {
+    let (config, version) = choose_config_and_version(&mut flow, config, &hello).await?;
+    match version {
         ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
         _ => tls12::server::handshake(&mut flow, &config, hello).await,
     }
@@ -70,6 +68,19 @@ fn first_limit(common: &Common) -> Command {
 /// The `ClientHello` in a message whose header is still on it.
 pub(crate) fn parse_hello(message: &SharedHello) -> Result<ClientHello<'_>, Error> {
     Ok(ClientHello::parse(message.get(4..).unwrap_or_default())?)
+}
+
+/// In a function of its own, so that the parsed hello is not held while all the rest goes on.
+async fn choose_config_and_version(
+    flow: &mut Flow,
+    config: Arc<ServerConfig>,
+    hello: &SharedHello,
+) -> Result<(Arc<ServerConfig>, ProtocolVersion), Error> {
+    let parsed = parse_hello(hello)?;
+    let config = choose_config(flow, config, hello, &parsed).await?;
+    flow.order(first_limit(&config.common));
+    let version = negotiate::version(&parsed, &config.common)?;
+    Ok((config, version))
 }
 
 async fn choose_config(

@@ -28,7 +28,7 @@ pub(crate) struct Offer {
     pub(crate) session_id: Vec<u8>,
     pub(crate) server_name: ServerName<'static>,
     /// The session that is offered for resumption.
-    pub(crate) session: Option<Session>,
+    pub(crate) session: Option<Box<Session>>,
     /// Whether the last hello offered early data.
     pub(crate) early_data: bool,
     exchanges: Vec<KeyExchange>,
@@ -40,7 +40,7 @@ impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
         server_name: ServerName<'static>,
-        session: Option<Session>,
+        session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
         // One call for all public values.
         let mut fresh = [0_u8; 32 + 32 + 8];
@@ -50,7 +50,7 @@ impl Offer {
         let seed = seed.first_chunk().copied().map_or(0, u64::from_be_bytes);
         let tls13 = config.common.has_version(ProtocolVersion::TLS1_3);
         let session12 =
-            session.as_ref().filter(|session| session.version == ProtocolVersion::TLS1_2);
+            session.as_deref().filter(|session| session.version == ProtocolVersion::TLS1_2);
         let session_id: &[u8] = match session12 {
             Some(session) if !session.by_ticket => &session.identity,
             // A server that takes the ticket says so by giving this value back. RFC 5077 3.4
@@ -73,12 +73,12 @@ impl Offer {
 
     /// The session of TLS 1.3 that is offered.
     pub(crate) fn session13(&self) -> Option<&Session> {
-        self.session.as_ref().filter(|session| session.version == ProtocolVersion::TLS1_3)
+        self.session.as_deref().filter(|session| session.version == ProtocolVersion::TLS1_3)
     }
 
     /// The session of TLS 1.2 that is offered.
     pub(crate) fn session12(&self) -> Option<&Session> {
-        self.session.as_ref().filter(|session| session.version == ProtocolVersion::TLS1_2)
+        self.session.as_deref().filter(|session| session.version == ProtocolVersion::TLS1_2)
     }
 
     /// Writes and sends the first ClientHello.
@@ -236,7 +236,7 @@ impl Offer {
             .filter(|version| common.has_version(*version))
             .collect();
         let resumes = config.resumption.store.is_some();
-        let session = self.session.as_ref();
+        let session = self.session.as_deref();
         let session13 = session.filter(|session| session.version == ProtocolVersion::TLS1_3);
         let session12 = session.filter(|session| session.version == ProtocolVersion::TLS1_2);
         let identities = session13.map(|session| [identity(session, config.common.clock.now())]);

@@ -55,6 +55,10 @@ pub(crate) async fn settle(
 
 /// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2
 fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
+    // The version is not negotiated here any more. RFC 9846 4.2.2
+    if hello.legacy_version != ProtocolVersion::TLS1_2 {
+        return Err(Peer::UnsupportedVersion.into());
+    }
     if hello.compression_methods != List::of(&[CompressionMethod::NULL]) {
         return Err(Peer::Compression.into());
     }

@@ -53,7 +53,8 @@ pub(crate) async fn handshake(
     transcript.add(first.bytes());
     if given_back(&hello, &offer) {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        return resumption::resume(flow, config, &hello, &offer, session, facts, transcript).await;
+        let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
+        return Box::pin(resumed).await;
     }
 
     let mut shown = receive_certificate(flow, config, suite, &mut transcript).await?;

@@ -30,7 +30,7 @@ pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-) -> Result<Option<Session>, Error> {
+) -> Result<Option<Box<Session>>, Error> {
     // A ticket goes before an id. RFC 5077 3.4
     let name = match hello.extensions.session_ticket {
         Some(ticket) if !ticket.is_empty() => ticket,
@@ -64,7 +64,7 @@ pub(crate) async fn serve(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     message: &[u8],
-    session: Session,
+    session: Box<Session>,
     server_random: [u8; 32],
     secure_renegotiation: bool,
 ) -> Result<Established, Error> {
@@ -189,7 +189,7 @@ pub(crate) async fn resume(
     config: &ClientConfig,
     hello: &ServerHello<'_>,
     offer: &Offer,
-    session: Session,
+    session: Box<Session>,
     mut facts: Facts,
     mut transcript: Transcript,
 ) -> Result<Established, Error> {

@@ -44,7 +44,8 @@ pub(crate) async fn handshake(
     let extended = extended_main_secret(&hello, config)?;
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        return resumption::serve(
+        // In a box of its own: a full handshake need not hold the room.
+        return Box::pin(resumption::serve(
             flow,
             config,
             &hello,
@@ -52,7 +53,7 @@ pub(crate) async fn handshake(
             session,
             random,
             secure_renegotiation,
-        )
+        ))
         .await;
     }
     let alpn = negotiate::alpn(&hello, config)?;

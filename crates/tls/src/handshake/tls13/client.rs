@@ -78,7 +78,7 @@ pub(crate) async fn handshake(
         flow,
         config,
         &offer,
-        session.as_ref().filter(|session| session.suite == suite),
+        session.as_deref().filter(|session| session.suite == suite),
         &mut transcript,
         &mut facts,
     )
@@ -129,7 +129,7 @@ fn resumed_session(
     hello: &ServerHello<'_>,
     offer: &mut Offer,
     suite: &'static Suite,
-) -> Result<Option<Session>, Error> {
+) -> Result<Option<Box<Session>>, Error> {
     let Some(index) = hello.extensions.pre_shared_key else { return Ok(None) };
     let session = offer.session.take().filter(|_| index == 0).ok_or(Peer::IllegalParameter)?;
     if session.suite.hash != suite.hash {

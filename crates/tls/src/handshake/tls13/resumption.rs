@@ -26,7 +26,7 @@ pub(crate) struct Accepted {
     /// Its place in the client's list.
     pub(crate) index: u16,
     pub(crate) early: EarlySecret,
-    pub(crate) session: Session,
+    pub(crate) session: Box<Session>,
     /// Milliseconds by which the client thinks the ticket older than it is, or younger.
     age_skew: i64,
 }

@@ -31,6 +31,7 @@ use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
@@ -49,30 +50,17 @@ pub(crate) async fn handshake(
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
-    let resumed = resumption::accept(flow, config, &hello, &message, suite, &transcript).await?;
-    let own = match &resumed {
-        Some(_) => None,
-        None => Some(select_credential(flow, config, &message, &hello).await?),
-    };
+    let Basis { early, psk_index, session, own, early_data } =
+        choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
-    let early_data = match &resumed {
-        Some(accepted) => {
-            accepted.admits_early_data(flow, config, &hello, suite, alpn, retried).await?
-        }
-        None => false,
-    };
     transcript.add(&message);
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let (early, index, session) = match resumed {
-        Some(accepted) => (accepted.early, Some(accepted.index), Some(accepted.session)),
-        None => (EarlySecret::new(suite, None), None, None),
-    };
     facts.resumed = session.is_some();
 
     let (share, shared) = key_exchange(&hello, group)?;
     let early_exporter =
         receive_early_data(flow, config, &hello, early_data, &early, &transcript, &log, &mut facts);
-    send_server_hello(flow, &hello, suite, group, &share, index, &mut transcript)?;
+    send_server_hello(flow, &hello, suite, group, &share, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec);
@@ -124,6 +112,48 @@ pub(crate) async fn handshake(
         early_exporter,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+    })
+}
+
+/// What a handshake rests on: a session, or a credential of ours.
+struct Basis {
+    early: EarlySecret,
+    psk_index: Option<u16>,
+    session: Option<Box<Session>>,
+    own: Option<(Arc<Credential>, tercel_wire::SignatureScheme)>,
+    early_data: bool,
+}
+
+#[allow(clippy::too_many_arguments)]
+async fn choose_basis(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &SharedHello,
+    hello: &ClientHello<'_>,
+    suite: &'static Suite,
+    before: &Transcript,
+    alpn: Option<&[u8]>,
+    retried: bool,
+) -> Result<Basis, Error> {
+    let Some(accepted) = resumption::accept(flow, config, hello, message, suite, before).await?
+    else {
+        let own = select_credential(flow, config, message, hello).await?;
+        let early = EarlySecret::new(suite, None);
+        return Ok(Basis {
+            early,
+            psk_index: None,
+            session: None,
+            own: Some(own),
+            early_data: false,
+        });
+    };
+    let early_data = accepted.admits_early_data(flow, config, hello, suite, alpn, retried).await?;
+    Ok(Basis {
+        early: accepted.early,
+        psk_index: Some(accepted.index),
+        session: Some(accepted.session),
+        own: None,
+        early_data,
     })
 }
 
