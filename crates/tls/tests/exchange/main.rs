@@ -4,7 +4,12 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+mod certificates;
 mod combinations;
+mod connection;
 mod identity;
 mod negotiation;
 mod pair;
+mod questions;
+mod reads;
+mod streams;
