@@ -32,6 +32,7 @@
 //! | show a certificate | [`Credential`], [`Credentials`] |
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
+//! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
 //! | learn what was agreed | [`Facts`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 

@@ -228,6 +228,7 @@ impl ClientConfigBuilder {
             resumption.store = Some(Arc::new(ClientMemoryStore::default()));
         }
         resumption.context = client_context(&resumption.label, &self.common);
+        self.common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
         Ok(Arc::new(ClientConfig {
             resumption,
             verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,

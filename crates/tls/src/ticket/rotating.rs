@@ -20,7 +20,8 @@ use super::{MAX_LIFETIME, TicketSealer};
 /// opens for one more.
 ///
 /// After a fork the child draws a key of its own before it seals, and still opens what the parent sealed
-/// before. A fork is noticed by the process id.
+/// before. A fork is noticed by the process id. What keeps the id is not: a
+/// machine's snapshot started twice, or a first process of a container that forks into another.
 pub struct RotatingTickets {
     keys: ArcSwap<Keys>,
     period: u32,
@@ -81,7 +82,8 @@ impl RotatingTickets {
     /// Puts a new key in front. Who comes second finds it done, and goes on with the winner's key.
     fn replace(&self, seen: &Arc<Keys>, process: u32, now: UnixTime) -> Option<()> {
         let current = Arc::new(Key::draw(now.as_secs(), process, self.limit).ok()?);
-        let older = seen.newest_first().filter(|key| self.is_accepted(key, now));
+        // Keys of a later time stay: this caller may be the one that is behind.
+        let older = seen.newest_first().filter(|key| key.age(now) < self.twice_the_period());
         let older = older.take(MAX_OLDER).cloned().collect();
         self.keys.compare_and_swap(seen, Arc::new(Keys { current, older }));
         Some(())
@@ -89,13 +91,16 @@ impl RotatingTickets {
 
     /// Whether `key` has sealed long enough, or comes from a time that the clock was set back from.
     fn is_due(&self, key: &Key, now: UnixTime) -> bool {
-        let age = now.as_secs().saturating_sub(key.began);
-        age >= u64::from(self.period) || !self.is_accepted(key, now)
+        key.age(now) >= u64::from(self.period) || !self.is_accepted(key, now)
     }
 
     /// Whether tickets under `key` may still be used: the last of them are one period old at the end.
     fn is_accepted(&self, key: &Key, now: UnixTime) -> bool {
-        now.as_secs().abs_diff(key.began) < u64::from(self.period).saturating_mul(2)
+        now.as_secs().abs_diff(key.began) < self.twice_the_period()
+    }
+
+    fn twice_the_period(&self) -> u64 {
+        u64::from(self.period).saturating_mul(2)
     }
 }
 
@@ -164,6 +169,11 @@ impl Key {
             if has_fast_aes() { AeadAlgorithm::Aes256Gcm } else { AeadAlgorithm::ChaCha20Poly1305 };
         let key = AeadKey::new(algorithm, key)?;
         Ok(Self { name, sealing: SealingKey::new(key, start, process, limit), began })
+    }
+
+    /// In seconds; 0 if the key is of a later time.
+    fn age(&self, now: UnixTime) -> u64 {
+        now.as_secs().saturating_sub(self.began)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tercel_crypto::{AeadAlgorithm, AeadKey};
+use tercel_crypto::{AeadAlgorithm, AeadKey, wipe};
 
 /// A key that seals, for one process and a limited number of tickets.
 pub(super) struct SealingKey {
@@ -30,13 +30,18 @@ impl SealingKey {
     pub(super) fn seal(&self, header: &[u8], format: &[u8], session: &[u8]) -> Option<Vec<u8>> {
         let length = sealed_length(header, session)?;
         let nonce = self.nonces.next()?;
-        // Written over at once, but only `unsafe` could do without: some 5 ns.
-        let mut ticket = vec![0; length];
-        let (clear, rest) = ticket.split_at_mut_checked(header.len())?;
-        clear.copy_from_slice(header);
-        let (place, sealed) = rest.split_first_chunk_mut()?;
-        *place = nonce;
-        self.key.seal(&nonce, format, session, &[], sealed).ok()?;
+        // Sealed where it stands: a copy of the session costs less than a buffer of zeros.
+        let mut ticket = Vec::with_capacity(length);
+        ticket.extend_from_slice(header);
+        ticket.extend_from_slice(&nonce);
+        let start = ticket.len();
+        ticket.extend_from_slice(session);
+        ticket.resize(length, 0);
+        let sealed = ticket.get_mut(start..)?;
+        if self.key.seal_in_place(&nonce, format, sealed, session.len(), &[]).is_err() {
+            wipe(sealed);
+            return None;
+        }
         Some(ticket)
     }
 
@@ -50,8 +55,9 @@ impl SealingKey {
 /// another's.
 pub(super) fn open(key: &AeadKey, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = sealed.split_first_chunk()?;
-    let mut session = vec![0; sealed.len().checked_sub(TAG)?];
-    key.open(nonce, format, sealed, &mut session).ok()?;
+    let mut session = sealed.to_vec();
+    let length = key.open_in_place(nonce, format, &mut session).ok()?;
+    session.truncate(length);
     Some(session)
 }
 

@@ -110,7 +110,9 @@ fn varied() -> ClientMemoryStore {
     store
 }
 
-fn contents(store: &ClientMemoryStore) -> Vec<(ClientSessionKey, Vec<(Vec<u8>, UnixTime)>)> {
+type Contents = Vec<(ClientSessionKey, Vec<(Vec<u8>, UnixTime)>)>;
+
+fn contents(store: &ClientMemoryStore) -> Contents {
     let sessions = |sessions: &VecDeque<Kept>| {
         sessions.iter().map(|kept| (kept.session().to_vec(), kept.expires())).collect()
     };

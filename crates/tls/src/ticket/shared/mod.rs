@@ -28,7 +28,8 @@ use super::{MAX_LIFETIME, TicketSealer};
 /// lifetime after the key that follows it began, so a key should be handed out before its time comes and
 /// stay in the sets for a lifetime after it was followed.
 ///
-/// After a fork the child draws a salt of its own; a fork is noticed by the process id.
+/// After a fork the child draws a salt of its own; a fork is noticed by the process id. What keeps the id is not: a
+/// machine's snapshot started twice, or a first process of a container that forks into another.
 pub struct SharedTickets {
     state: ArcSwap<State>,
     lifetime: u32,
