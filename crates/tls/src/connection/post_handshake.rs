@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn empty_records_do_not_end_a_row_of_warning_alerts() {
-        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None);
+        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None, None);
         let warning = [AlertLevel::WARNING.0, AlertDescription::USER_CANCELED.0];
         let (mut opener, link) = (Opener::new(), Link::default());
         let row = (0..1000).try_for_each(|_| {

@@ -138,20 +138,16 @@ impl MainSecret {
     }
 }
 
-/// Where a pre-shared key comes from, which its binder says too. RFC 9846 7.1, RFC 9258 5.2
+/// Where a pre-shared key comes from, which its binder says too. RFC 9846 7.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PskKind {
     Resumption,
-    External,
-    Imported,
 }
 
 impl PskKind {
     fn binder_label(self) -> &'static [u8] {
         match self {
             Self::Resumption => b"res binder",
-            Self::External => b"ext binder",
-            Self::Imported => b"imp binder",
         }
     }
 }
