@@ -32,7 +32,7 @@ pub struct Connection {
     /// Derives keying material for other protocols.
     pub exporter: Exporter,
     /// The same for early data, where it was accepted or offered. RFC 9846 7.5
-    pub early_exporter: Option<Exporter>,
+    pub early_exporter: Option<Box<Exporter>>,
 }
 
 impl Connection {

@@ -67,6 +67,10 @@ impl PostHandshake {
         if length > 0 {
             self.updates_in_a_row = 0;
             self.warnings_in_a_row = 0;
+            // Tickets come ahead of data. Who has some need not hold on to the means to take more.
+            if self.tickets.as_ref().is_some_and(|taker| taker.has_some()) {
+                self.tickets = None;
+            }
         }
         if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }

@@ -12,6 +12,9 @@ use crate::keys::tls13::ResumptionSecret;
 use crate::session::client_store::{ClientSessionKey, ClientSessionStore};
 use crate::session::state::Session;
 
+/// Tickets of one connection that are looked at; a server has no reason to send more.
+pub(crate) const MAX_TICKETS: u8 = 16;
+
 /// Makes a session of each ticket and stores it.
 pub(crate) struct TicketTaker {
     pub(crate) secret: ResumptionSecret,
@@ -19,11 +22,16 @@ pub(crate) struct TicketTaker {
     pub(crate) key: ClientSessionKey,
     pub(crate) store: Arc<dyn ClientSessionStore>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Tickets that will still be looked at; a server has no reason to send more.
+    /// Tickets that will still be looked at.
     pub(crate) left: u8,
 }
 
 impl TicketTaker {
+    /// Whether a ticket came.
+    pub(crate) fn has_some(&self) -> bool {
+        self.left < MAX_TICKETS
+    }
+
     /// Takes a ticket; one that cannot be used is passed over.
     pub(crate) fn take(&mut self, ticket: &NewSessionTicket<'_>) {
         let Some(left) = self.left.checked_sub(1) else { return };

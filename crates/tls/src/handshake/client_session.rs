@@ -8,14 +8,11 @@ use pki_types::ServerName;
 
 use crate::config::client::ClientConfig;
 use crate::connection::facts::Facts;
-use crate::connection::tickets::TicketTaker;
+use crate::connection::tickets::{MAX_TICKETS, TicketTaker};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
-
-/// Tickets of one connection that are looked at.
-const MAX_TICKETS: u8 = 16;
 
 /// What this configuration's sessions with a server are stored under.
 pub(crate) fn key(config: &ClientConfig, name: &ServerName<'_>) -> ClientSessionKey {

@@ -10,7 +10,7 @@ use crate::connection::tickets::TicketTaker;
 pub(crate) struct Established {
     pub(crate) facts: Facts,
     pub(crate) exporter: Exporter,
-    pub(crate) early_exporter: Option<Exporter>,
+    pub(crate) early_exporter: Option<Box<Exporter>>,
     pub(crate) tolerate_truncation: bool,
     /// Client of TLS 1.3: what takes the tickets that will come.
     pub(crate) tickets: Option<Box<TicketTaker>>,

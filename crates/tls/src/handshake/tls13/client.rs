@@ -60,7 +60,7 @@ pub(crate) async fn handshake(
         let digest = Transcript::new(suite.hash).digest_with(&offer.message);
         let secret = early.early_exporter_secret(&digest);
         log.log("EARLY_EXPORTER_SECRET", secret.as_bytes());
-        Exporter::tls13(secret)
+        Box::new(Exporter::tls13(secret))
     });
     transcript.add(message.bytes());
     let secrets = early.into_handshake(&shared);

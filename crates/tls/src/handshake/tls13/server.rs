@@ -238,7 +238,7 @@ fn receive_early_data(
     transcript: &Transcript,
     log: &SecretLog,
     facts: &mut Facts,
-) -> Option<Exporter> {
+) -> Option<Box<Exporter>> {
     hello.extensions.early_data?;
     if !admitted {
         facts.early_data = EarlyData::Rejected;
@@ -253,7 +253,7 @@ fn receive_early_data(
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
     flow.install_read(secret);
     flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data });
-    Some(Exporter::tls13(exporter))
+    Some(Box::new(Exporter::tls13(exporter)))
 }
 
 /// (client's, server's)
