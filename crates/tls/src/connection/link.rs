@@ -50,10 +50,6 @@ impl Link {
 }
 
 impl Signals {
-    pub(crate) fn any(self) -> bool {
-        self.0 != 0
-    }
-
     pub(crate) fn update_requested(self) -> bool {
         self.0 & UPDATE_REQUESTED != 0
     }

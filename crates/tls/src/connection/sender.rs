@@ -99,7 +99,7 @@ impl Sender {
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;
         let mut before = 0;
-        if self.link.signals().any() || self.sealer.key_nearly_spent() {
+        if self.is_pending() {
             // Nothing that was changed for a record may be lost with it.
             if out.len() < CONTROL_ROOM {
                 return Err(Misuse::OutputTooSmall.into());
@@ -168,9 +168,7 @@ impl Sender {
     /// # Errors
     /// If a cryptographic operation fails.
     pub fn control(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.state == State::Open
-            && (self.link.signals().any() || self.sealer.key_nearly_spent())
-        {
+        if self.state == State::Open && self.is_pending() {
             self.write_pending(out)?;
         }
         Ok(())
@@ -245,6 +243,16 @@ impl Sender {
         if let Some(left) = &mut self.allowance {
             *left = left.saturating_sub(bytes);
         }
+    }
+
+    /// Whether there is something to say ahead of data.
+    fn is_pending(&self) -> bool {
+        let signals = self.link.signals();
+        let tls13 = self.version == ProtocolVersion::TLS1_3;
+        let said = signals.failed().is_some()
+            || signals.update_requested()
+            || (signals.peer_closed() && !tls13);
+        said || (self.sealer.key_nearly_spent() && tls13)
     }
 
     fn write_pending(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -19,7 +19,7 @@ pub(crate) struct Opener {
     max_plaintext: u16,
     /// Bytes of undecryptable early data that may still be passed over. RFC 9846 4.3.10
     skip: Option<usize>,
-    /// No record has been opened under the current key yet.
+    /// No record has been opened under the first key yet.
     fresh: bool,
     empty_records: u8,
 }
@@ -60,8 +60,8 @@ impl Opener {
     }
 
     pub(crate) fn install(&mut self, protection: Protection) {
-        self.protection = Some(protection);
-        self.fresh = true;
+        // The first key only: whoever has read under one can protect its alerts. RFC 9846 6
+        self.fresh = self.protection.replace(protection).is_none();
     }
 
     pub(crate) fn is_protected(&self) -> bool {
@@ -163,7 +163,8 @@ impl Opener {
     }
 
     /// Under TLS 1.3 keys only two kinds of record stay plain: the compatibility change_cipher_spec,
-    /// and the alert of a client that could not read our first flight.
+    /// and the alert of a client that could not read our first flight. A later plain alert could be
+    /// anybody's, and a close_notify of anybody would cut data short unseen. RFC 9846 6.1
     fn open_plain_in_tls13(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
         match frame.content_type {
             ContentType::APPLICATION_DATA => Ok(None),
