@@ -72,7 +72,7 @@ pub(crate) async fn handshake(
         flow.install_read(client_handshake.duplicate());
     }
 
-    send_encrypted_extensions(flow, config, &hello, alpn, early_data, &mut transcript)?;
+    send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
     if let Some((credential, scheme)) = &own {
         if config.client_auth != ClientAuth::None {
             send_certificate_request(flow, config, &mut transcript)?;
@@ -274,17 +274,17 @@ fn send_encrypted_extensions(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-    alpn: Option<&[u8]>,
-    early_data: bool,
+    facts: &Facts,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let offered = &hello.extensions;
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
     let message = EncryptedExtensions {
-        server_name: negotiate::server_name(hello).map(|_| ()),
-        alpn: alpn.map(ProtocolName),
+        // A resumed session has its name already. RFC 6066 3
+        server_name: facts.server_name.as_ref().filter(|_| !facts.resumed).map(|_| ()),
+        alpn: facts.alpn.as_deref().map(ProtocolName),
         record_size_limit: limit,
-        early_data: early_data.then_some(()),
+        early_data: (facts.early_data == EarlyData::Accepted).then_some(()),
         ..Default::default()
     };
     flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
