@@ -25,6 +25,8 @@ pub(crate) struct Settled {
     /// Up to `hello`, which is not in it yet: binders are over less than the whole.
     pub(crate) transcript: Transcript,
     pub(crate) retried: bool,
+    /// Whether the hello that was answered with a retry offered early data.
+    pub(crate) early_data_lost: bool,
 }
 
 /// Chooses suite and group, and asks for another hello if this one has no share for the group.
@@ -39,9 +41,17 @@ pub(crate) async fn settle(
     let group = negotiate::group13(&hello, config)?;
     if has_share(&hello, group) {
         let transcript = Transcript::new(suite.hash);
-        return Ok(Settled { hello: first, suite, group, transcript, retried: false });
+        return Ok(Settled {
+            hello: first,
+            suite,
+            group,
+            transcript,
+            retried: false,
+            early_data_lost: false,
+        });
     }
-    if hello.extensions.early_data.is_some() {
+    let early_data_lost = hello.extensions.early_data.is_some();
+    if early_data_lost {
         flow.order(Command::SkipEarlyData);
     }
     let mut transcript = Transcript::after_retry(suite.hash, &first);
@@ -50,7 +60,7 @@ pub(crate) async fn settle(
     flow.order(Command::StopSkippingEarlyData);
     let second: SharedHello = message.into_bytes().into();
     compare(&hello, &parse_hello(&second)?, group)?;
-    Ok(Settled { hello: second, suite, group, transcript, retried: true })
+    Ok(Settled { hello: second, suite, group, transcript, retried: true, early_data_lost })
 }
 
 /// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2

@@ -41,11 +41,16 @@ pub(crate) async fn handshake(
 ) -> Result<Established, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
     let settled = retry::settle(flow, config, first).await?;
-    let Settled { hello: message, suite, group, mut transcript, retried } = settled;
+    let Settled { hello: message, suite, group, mut transcript, retried, early_data_lost } =
+        settled;
     let hello = parse_hello(&message)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.group = Some(group);
     facts.retried = retried;
+    // A retry rejects early data, and the second hello does not offer it. RFC 9846 4.3.10
+    if early_data_lost {
+        facts.early_data = EarlyData::Rejected;
+    }
     facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
