@@ -78,7 +78,7 @@ pub(crate) async fn handshake(
         flow,
         config,
         &offer,
-        session.as_deref().filter(|session| session.suite == suite),
+        session.as_deref(),
         &mut transcript,
         &mut facts,
     )
@@ -308,7 +308,7 @@ async fn receive_encrypted_extensions(
     if extensions.early_data.is_some() {
         // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
         let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;
-        if session.alpn != facts.alpn {
+        if session.suite.code != facts.cipher_suite || session.alpn != facts.alpn {
             return Err(Peer::EarlyDataMismatch.into());
         }
         facts.early_data = EarlyData::Accepted;
