@@ -95,10 +95,9 @@ impl Offer {
     /// Early data goes with the parameters of the session: they must still be on offer. RFC 9846 4.3.10
     fn may_send_early(&self, config: &ClientConfig) -> bool {
         let Some(session) = self.session13() else { return false };
-        let alpn_fits = match &session.alpn {
-            Some(protocol) => config.common.alpn.contains(protocol),
-            None => config.common.alpn.is_empty(),
-        };
+        // A server that chose no protocol may choose none again, whatever is on offer.
+        let alpn_fits =
+            session.alpn.as_ref().is_none_or(|protocol| config.common.alpn.contains(protocol));
         config.resumption.early_data && session.max_early_data > 0 && alpn_fits
     }
 
