@@ -92,10 +92,11 @@ fn reasons(options: &Options, facts: &Facts) -> &'static [&'static str] {
     match facts.early_data {
         EarlyData::Accepted => &["accept"],
         _ if !options.enable_early_data => &["disabled"],
-        EarlyData::Rejected if facts.retried && !(options.server && !facts.resumed) => {
-            &["hello_retry_request"]
+        // A server looks at the session first, a client sees the retry first.
+        EarlyData::Rejected if !facts.resumed && (options.server || !facts.retried) => {
+            &["session_not_resumed"]
         }
-        EarlyData::Rejected if !facts.resumed => &["session_not_resumed"],
+        EarlyData::Rejected if facts.retried => &["hello_retry_request"],
         EarlyData::Rejected if options.server => {
             &["alpn_mismatch", "ticket_age_skew", "unsupported_for_session"]
         }
