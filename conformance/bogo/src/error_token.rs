@@ -4,6 +4,7 @@
 //! errors has one such word here; where BoringSSL has several words for what is one rule of the RFC to us,
 //! `config.json` says so. Must not know: tests. Next: [`crate::run`], which prints them.
 
+use tercel::pki::RefusalReason;
 use tercel::wire::{AlertDescription, DecodeError};
 use tercel::{Error, Local, Peer};
 
@@ -13,11 +14,22 @@ pub(crate) fn of(error: Error) -> String {
         Error::Peer(Peer::Decode(error)) => decode(error).to_owned(),
         Error::Peer(error) => peer(error).map_or_else(|| named(&error), str::to_owned),
         Error::AlertReceived(alert) => received(alert),
-        Error::Refused(_) => ":CERTIFICATE_VERIFY_FAILED:".to_owned(),
+        Error::Refused(reason) => refused(reason).to_owned(),
         Error::Truncated => ":UNEXPECTED_EOF:".to_owned(),
         Error::ClosedInHandshake => ":HANDSHAKE_CLOSED:".to_owned(),
         Error::Local(Local::NoCredential) => ":NO_CERTIFICATE_SET:".to_owned(),
         other => named(&other),
+    }
+}
+
+/// The first four are found in the leaf before anybody judges the chain.
+fn refused(reason: RefusalReason) -> &'static str {
+    match reason {
+        RefusalReason::KeyMayNotSign => ":KEY_USAGE_BIT_INCORRECT:",
+        RefusalReason::BadEncoding | RefusalReason::InvalidKey => ":CANNOT_PARSE_LEAF_CERT:",
+        RefusalReason::UnsupportedKey => ":UNSUPPORTED_ALGORITHM:",
+        RefusalReason::UnsatisfactoryStatus => ":OCSP_CB_ERROR:",
+        _ => ":CERTIFICATE_VERIFY_FAILED:",
     }
 }
 
@@ -47,9 +59,8 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::WrongRecordVersion => ":WRONG_VERSION_NUMBER:",
         Peer::PlainHttp => ":HTTP_REQUEST:",
         Peer::RecordTooLong => ":DATA_LENGTH_TOO_LONG:",
-        Peer::BadRecordMac => ":DECRYPTION_FAILED_OR_BAD_RECORD_MAC:",
-        Peer::MissingContentType => ":INVALID_OUTER_RECORD_TYPE:",
-        Peer::TooManyEmptyRecords => ":TOO_MANY_EMPTY_FRAGMENTS:",
+        Peer::BadRecordMac | Peer::MissingContentType => ":DECRYPTION_FAILED_OR_BAD_RECORD_MAC:",
+        Peer::TooManyEmptyRecords | Peer::TooManyChangeCipherSpecs => ":TOO_MANY_EMPTY_FRAGMENTS:",
         Peer::TooManyWarningAlerts => ":TOO_MANY_WARNING_ALERTS:",
         Peer::BadAlert => ":BAD_ALERT:",
         Peer::IllegalAlertLevel => ":UNKNOWN_ALERT_TYPE:",
@@ -72,7 +83,6 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::WrongSignatureScheme => ":WRONG_SIGNATURE_TYPE:",
         Peer::BadSignature => ":BAD_SIGNATURE:",
         Peer::WrongCertificateType => ":WRONG_CERTIFICATE_TYPE:",
-        Peer::BadCertificateKey => ":CANNOT_PARSE_LEAF_CERT:",
         Peer::BadFinished | Peer::BadBinder => ":DIGEST_CHECK_FAILED:",
         Peer::NoApplicationProtocol => ":NO_APPLICATION_PROTOCOL:",
         Peer::WrongApplicationProtocol => ":INVALID_ALPN_PROTOCOL:",
@@ -89,7 +99,7 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::RenegotiationMismatch => ":RENEGOTIATION_MISMATCH:",
         Peer::UnsafeLegacyRenegotiation => ":UNSAFE_LEGACY_RENEGOTIATION_DISABLED:",
         Peer::Renegotiation => ":NO_RENEGOTIATION:",
-        Peer::IllegalParameter => ":DECODE_ERROR:",
+        Peer::IllegalParameter | Peer::WrongCertificateContext => ":DECODE_ERROR:",
         _ => return None,
     })
 }

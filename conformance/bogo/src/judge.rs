@@ -152,19 +152,20 @@ impl VerifyPeer for Judge {
         if !self.options.expect.ocsp_response.is_empty() && identity.ocsp_response.is_none() {
             self.complain("the OCSP response is not there when the peer is verified".to_owned());
         }
-        let ocsp_fails = identity.side == Side::Server && self.options.fail_ocsp_callback;
-        let trusted = !self.options.verify_fail && !ocsp_fails;
+        let status_fails = identity.side == Side::Server && self.options.fail_ocsp_callback;
+        let reason = match (self.options.verify_fail, status_fails) {
+            (true, _) => Some(RefusalReason::Other),
+            (false, true) => Some(RefusalReason::UnsatisfactoryStatus),
+            (false, false) => None,
+        };
         let mut seen = self.seen();
         seen.verifications += 1;
-        seen.verdict = Some(trusted);
-        if ocsp_fails && !self.options.verify_fail {
-            seen.token = Some(":OCSP_CB_ERROR:");
-        }
-        if trusted || !self.verdict_counts(identity.side) {
+        seen.verdict = Some(reason.is_none());
+        let Some(reason) = reason.filter(|_| self.verdict_counts(identity.side)) else {
             return Ok(());
-        }
+        };
         Err(Box::new(Refusal {
-            reason: RefusalReason::Other,
+            reason,
             chain: identity.chain.iter().map(|der| der.clone().into_owned()).collect(),
             names: Vec::new(),
             wanted: identity.server_name.map(|name| name.to_owned()),

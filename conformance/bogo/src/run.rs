@@ -140,12 +140,11 @@ impl Talk<'_> {
     fn hear(&mut self, connection: &mut Connection) -> Result<Option<Vec<u8>>, Failure> {
         loop {
             let heard = self.open(connection);
-            // The answer to what was received, or after an error the alert that tells of it.
-            connection.sender.control(&mut self.out)?;
-            if heard.is_err() || !self.out.is_empty() {
-                let sent = self.transport.send(&mut self.out);
-                heard.as_ref().map_err(|error| Failure::from(*error))?;
-                sent?;
+            // After an error the alert that tells of it; what else is pending leaves with the next data.
+            if let Err(error) = heard {
+                connection.sender.control(&mut self.out)?;
+                let _ = self.transport.send(&mut self.out);
+                return Err(error.into());
             }
             match heard? {
                 Heard::Data(data) => return Ok(Some(data)),

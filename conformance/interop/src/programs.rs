@@ -54,6 +54,9 @@ pub(crate) struct Abilities {
     pub(crate) record_size: RecordSize,
     /// It heeds the other side's record_size_limit (RFC 8449).
     pub(crate) heeds_record_size: bool,
+    /// As a server it says why it refuses; one that says close_notify instead cannot be told from
+    /// one that has nothing more to say.
+    pub(crate) sends_alerts: bool,
 }
 
 /// Whose records become small when a program is told a record size.
@@ -82,6 +85,7 @@ impl Abilities {
             limits_suite_tls13: true,
             record_size: RecordSize::Fixed,
             heeds_record_size: false,
+            sends_alerts: true,
         }
     }
 

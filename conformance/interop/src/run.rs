@@ -22,6 +22,8 @@ use crate::terms::Version;
 const LIMIT: Duration = Duration::from_secs(20);
 /// The bytes echoed in each cell.
 const PAYLOAD: usize = 1024 * 1024;
+/// Seven lines, less than the smallest record size in use.
+const SHORT_PAYLOAD: usize = 7 * 64;
 /// What protection adds to a record at most: explicit nonce, content type, tag.
 const PROTECTION: usize = 8 + 1 + 16;
 /// The name of the file that holds the payload, for programs that fetch instead of echoing.
@@ -77,6 +79,7 @@ struct Parties {
     deadline: Instant,
     subject_explains: bool,
     peer_record_size: RecordSize,
+    peer_sends_alerts: bool,
     fetches: bool,
 }
 
@@ -121,30 +124,45 @@ impl Parties {
             fetch: PAYLOAD_FILE,
         }))?;
         let deadline = Instant::now() + LIMIT;
-        let subject_explains = subject.explains();
-        let peer_record_size = peer.abilities().record_size;
-        Ok(Self { server, client, relay, deadline, subject_explains, peer_record_size, fetches })
+        Ok(Self {
+            server,
+            client,
+            relay,
+            deadline,
+            subject_explains: subject.explains(),
+            peer_record_size: peer.abilities().record_size,
+            peer_sends_alerts: peer.abilities().sends_alerts,
+            fetches,
+        })
     }
 
     fn expect_echo(&mut self, cell: &Cell, setting: &Setting) -> Result<()> {
+        let payload = if cell.record_size.is_some() && self.peer_record_size == RecordSize::Received
+        {
+            // gnutls-cli limits itself as well, and then drops what does not fit into one record.
+            // The server's Certificate must still be split.
+            &setting.payload[..SHORT_PAYLOAD]
+        } else {
+            &setting.payload
+        };
         if self.fetches {
             self.client.end_input();
         } else {
-            self.client.give(&setting.payload);
+            self.client.give(payload);
         }
         self.wait("the payload to come back", |parties| {
             let received = parties.client.output();
-            Ok(received.ended() || received.len() >= setting.payload.len())
+            Ok(received.ended() || received.len() >= payload.len())
         })?;
         // Only now, so that no program is asked to half-close; what follows must be an orderly end.
         self.client.end_input();
         self.wait("the client to end", |parties| Ok(parties.client.output().ended()))?;
         let received = self.client.output().bytes();
         ensure!(
-            received == setting.payload,
+            received == payload,
             "{} bytes came back, {}",
             received.len(),
-            difference(&received, &setting.payload)
+            difference(&received, payload)
         );
         let status = self.client_status()?;
         ensure!(status, "the payload came back, but the client reports failure");
@@ -168,6 +186,9 @@ impl Parties {
 
         let succeeded = self.client_status()?;
         let subject_is_client = cell.role == Role::Connect;
+        if !fault.refused_by_client() && subject_is_client && !self.peer_sends_alerts {
+            return Ok(());
+        }
         if subject_is_client || fault.refused_by_client() {
             ensure!(!succeeded, "the client reports success");
         }
@@ -243,7 +264,10 @@ impl Parties {
     }
 
     fn client_status(&mut self) -> Result<bool> {
-        self.wait("the client to exit", |parties| Ok(parties.client.ended()?.is_some()))?;
+        self.wait("the client to exit", |parties| {
+            // Its last words may arrive after its end.
+            Ok(parties.client.ended()?.is_some() && parties.client.complaints().ended())
+        })?;
         Ok(self.client.ended()?.is_some_and(|status| status.success()))
     }
 

@@ -19,8 +19,8 @@ use clap::{Parser, Subcommand};
 
 /// A TLS stream whose handshake is done.
 pub trait Tls: Read + Write {
-    /// The TCP stream below.
-    fn tcp(&self) -> &TcpStream;
+    /// Makes reads and writes that cannot go on return `WouldBlock`, or wait again.
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;
     /// Sends close_notify.
     fn close(&mut self) -> io::Result<()>;
 }
@@ -37,6 +37,8 @@ pub struct Peer {
     pub groups: &'static str,
     /// What can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, `record-size`.
     pub limits: &'static str,
+    /// `lacks alerts`, if its server refuses with close_notify.
+    pub remark: &'static str,
     /// The server's handshake.
     pub accept: Handshake,
     /// The client's handshake.
@@ -129,6 +131,7 @@ pub fn run(peer: &Peer) -> Result<()> {
     match Arguments::parse().command {
         Command::Abilities => {
             println!("keys {}\ngroups {}\nlimits {}", peer.keys, peer.groups, peer.limits);
+            println!("{}", peer.remark);
             Ok(())
         }
         Command::Serve(options) => {
@@ -178,7 +181,7 @@ fn carry(tls: &mut dyn Tls) -> Result<()> {
     let input = read_stdin();
     let mut buffer = vec![0; 16 * 1024];
     let mut pending = Vec::new();
-    tls.tcp().set_nonblocking(true)?;
+    tls.set_nonblocking(true)?;
     loop {
         let mut idle = true;
         if let Some(count) = unless_blocked(tls.read(&mut buffer))? {
@@ -205,7 +208,7 @@ fn carry(tls: &mut dyn Tls) -> Result<()> {
             thread::sleep(Duration::from_millis(1));
         }
     }
-    tls.tcp().set_nonblocking(false)?;
+    tls.set_nonblocking(false)?;
     tls.flush()?;
     tls.close()?;
     // The server may still be sending; it ends with its own close_notify.

@@ -54,7 +54,6 @@ pub(crate) fn write_private(file: &Path, content: &[u8]) -> Result<()> {
     created.write_all(content).with_context(|| name(file))
 }
 
-#[cfg_attr(not(unix), expect(unused_mut))]
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);

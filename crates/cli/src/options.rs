@@ -49,7 +49,7 @@ pub(crate) struct List<T>(pub(crate) Vec<T>);
 impl TlsOptions {
     /// The versions named, or all.
     pub(crate) fn versions(&self) -> Vec<ProtocolVersion> {
-        let all = [(ProtocolVersion::TLS13, self.tls13), (ProtocolVersion::TLS12, self.tls12)];
+        let all = [(ProtocolVersion::TLS1_3, self.tls13), (ProtocolVersion::TLS1_2, self.tls12)];
         let unrestricted = !self.tls12 && !self.tls13;
         all.into_iter().filter(|(_, named)| *named || unrestricted).map(|(v, _)| v).collect()
     }
@@ -86,8 +86,8 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 /// What a person calls a version.
 pub(crate) fn version_name(version: ProtocolVersion) -> String {
     match version {
-        ProtocolVersion::TLS13 => "TLS 1.3".to_owned(),
-        ProtocolVersion::TLS12 => "TLS 1.2".to_owned(),
+        ProtocolVersion::TLS1_3 => "TLS 1.3".to_owned(),
+        ProtocolVersion::TLS1_2 => "TLS 1.2".to_owned(),
         other => other.to_string(),
     }
 }
@@ -189,7 +189,7 @@ mod tests {
             alpn: None,
             key_log: None,
         };
-        let (new, old) = (ProtocolVersion::TLS13, ProtocolVersion::TLS12);
+        let (new, old) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);
         assert_eq!(options(false, false).versions(), [new, old]);
         assert_eq!(options(true, true).versions(), [new, old]);
         assert_eq!(options(true, false).versions(), [old]);

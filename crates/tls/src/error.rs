@@ -105,8 +105,6 @@ pub enum Peer {
     BadSignature,
     /// A certificate whose key cannot be used with this cipher suite.
     WrongCertificateType,
-    /// The other side's leaf certificate has no key that can be read.
-    BadCertificateKey,
     /// `Finished` does not match what was said.
     BadFinished,
     /// A Pre-shared key binder that does not match. RFC 9846 4.3.11
@@ -240,9 +238,9 @@ impl Peer {
             }
             Self::RecordTooLong => A::RECORD_OVERFLOW,
             Self::BadRecordMac => A::BAD_RECORD_MAC,
-            Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
-            Self::MessageTooLong
-            | Self::WrongVersionChosen
+            // A length out of its range is a matter of form. RFC 9846 6
+            Self::MessageTooLong | Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
+            Self::WrongVersionChosen
             | Self::Downgrade
             | Self::WrongCipherSuiteChosen
             | Self::CipherSuiteChangedAfterRetry
@@ -269,7 +267,6 @@ impl Peer {
             | Self::ExtendedMainSecretRequired => A::HANDSHAKE_FAILURE,
             Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
-            Self::BadCertificateKey => A::BAD_CERTIFICATE,
             Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
             Self::UnrecognizedName => A::UNRECOGNIZED_NAME,
             Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
@@ -305,10 +302,12 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         | R::UnsupportedCriticalExtension
         | R::UnsupportedSignatureAlgorithm
         | R::UnsupportedKey
+        | R::KeyMayNotSign
         | R::NotForThisUsage => A::UNSUPPORTED_CERTIFICATE,
         R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
+        R::UnsatisfactoryStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         R::UnknownRevocationStatus | R::CrlExpired { .. } | R::InvalidCrl | R::Other => {
             A::CERTIFICATE_UNKNOWN
         }

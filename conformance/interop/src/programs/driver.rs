@@ -10,7 +10,8 @@
 //! ```
 //!
 //! `limits` lists what can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, and
-//! `record-size` where `--record-size N` bounds the plaintext of each record sent.
+//! `record-size` where `--record-size N` bounds the plaintext of each record sent. A line `lacks alerts` tells of
+//! a server that refuses with close_notify.
 
 use std::ffi::OsString;
 use std::fs;
@@ -138,6 +139,7 @@ fn abilities(told: &str) -> Option<Abilities> {
         limits_hybrid: limits.contains(&"hybrid"),
         limits_suite_tls12: limits.contains(&"suite1.2"),
         limits_suite_tls13: limits.contains(&"suite1.3"),
+        sends_alerts: !words("lacks").contains(&"alerts"),
         record_size: if limits.contains(&"record-size") {
             RecordSize::Sent
         } else {

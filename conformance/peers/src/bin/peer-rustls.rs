@@ -24,6 +24,7 @@ fn main() -> Result<()> {
         keys: "rsa2048 p256 p384 p521 ed25519",
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768 SecP256r1MLKEM768",
         limits: "group hybrid suite1.2 suite1.3 record-size",
+        remark: "",
         accept,
         connect,
     })
@@ -105,8 +106,8 @@ where
     C: DerefMut<Target = ConnectionCommon<S>>,
     S: SideData,
 {
-    fn tcp(&self) -> &TcpStream {
-        &self.0.sock
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        self.0.sock.set_nonblocking(on)
     }
 
     fn close(&mut self) -> io::Result<()> {

@@ -42,8 +42,12 @@ pub(crate) fn run(
         shared: Arc::clone(&shared),
     };
     thread::Builder::new().name("sender".to_owned()).spawn(move || {
+        let shared = Arc::clone(&outgoing.shared);
+        let result = outgoing.run(&inbox);
+        // Also after a failure: nothing will be sent that could keep the peer talking.
+        shared.closed.get_or_init(Instant::now);
         // If nobody waits for the outcome any more, the program is ending anyway.
-        let _ = ended.send(outgoing.run(&inbox));
+        let _ = ended.send(result);
     })?;
 
     let mut incoming =
@@ -74,7 +78,7 @@ enum Event {
 /// When each direction ended, if it has.
 #[derive(Default)]
 struct Shared {
-    /// We sent close_notify.
+    /// We sent close_notify, or sending failed.
     closed: OnceLock<Instant>,
     /// The peer closed, or reading failed.
     reading_ended: OnceLock<Instant>,
@@ -179,9 +183,9 @@ impl Incoming {
         loop {
             let opened = self.receiver.open(&mut self.received);
             match opened.map_err(|error| anyhow!(explain::tls(error)))? {
-                Opened::Data(data) => output.write_all(data).map_err(unwritable)?,
+                Opened::Data(data) => output.write_all(data).map_err(|error| unwritable(&error))?,
                 Opened::More => {
-                    output.flush().map_err(unwritable)?;
+                    output.flush().map_err(|error| unwritable(&error))?;
                     // Whatever was opened may ask for an answer, a key update for example.
                     self.ring();
                     if self.receive(last_heard)? == 0 {
@@ -190,7 +194,7 @@ impl Incoming {
                     }
                     last_heard = Instant::now();
                 }
-                _ => return output.flush().map_err(unwritable),
+                _ => return output.flush().map_err(|error| unwritable(&error)),
             }
         }
     }
@@ -222,8 +226,8 @@ impl Incoming {
     }
 }
 
-fn unwritable(error: io::Error) -> anyhow::Error {
-    anyhow!("cannot write to standard output: {}", explain::input_output(&error))
+fn unwritable(error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot write to standard output: {}", explain::input_output(error))
 }
 
 /// One record's worth.

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tercel::pki::dns_names;
 
@@ -27,7 +27,7 @@ impl Announcement {
             let ca = quoted(&authority.ca);
             curl = format!("curl --cacert {ca}");
             openssl = format!("openssl s_client -connect {host}:{port} -CAfile {ca}");
-            connect = format!("tercel connect {host}:{port} --ca {ca}");
+            connect = format!("{} connect {host}:{port} --ca {ca}", program());
             if options.client_auth != Demand::None {
                 let certificate = quoted(&authority.client_certificate);
                 let key = quoted(&authority.client_key);
@@ -40,7 +40,7 @@ impl Announcement {
             let name = name(identity).unwrap_or_else(|| host.clone());
             curl = format!("curl --connect-to ::{host}:{port} https://{name}:{port}/");
             openssl = format!("openssl s_client -connect {host}:{port} -servername {name}");
-            connect = format!("tercel connect {host}:{port} --name {name}");
+            connect = format!("{} connect {host}:{port} --name {name}", program());
         }
         if !options.echo {
             lines.push(curl);
@@ -55,6 +55,12 @@ impl Announcement {
         let mut out = io::stdout().lock();
         let _ = out.write_all(self.0.as_bytes()).and_then(|()| out.flush());
     }
+}
+
+/// The program as it was started, so that its line works where the server's did.
+fn program() -> String {
+    let started_as = std::env::args_os().next().filter(|name| !name.is_empty());
+    quoted(&started_as.map_or_else(|| PathBuf::from("tercel"), PathBuf::from))
 }
 
 /// How this machine reaches the listener, by a name in the test authority's certificates.

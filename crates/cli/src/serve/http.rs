@@ -97,7 +97,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Status> {
     }
     let values = |name: &'static str| {
         let named = |header: &&httparse::Header<'_>| header.name.eq_ignore_ascii_case(name);
-        request.headers.iter().filter(named.clone()).map(|header| header.value)
+        request.headers.iter().filter(named).map(|header| header.value)
     };
     let http11 = request.version == Some(1);
     // RFC 9112 3.2

@@ -66,6 +66,9 @@ pub enum RefusalReason {
     /// The revocation list cannot be relied on: bad signature, wrong signer or an unsupported form. Alert:
     /// `certificate_unknown`.
     InvalidCrl,
+    /// The stapled OCSP response does not satisfy who judges the chain. Alert: `bad_certificate_status_response`
+    /// (RFC 6066 8).
+    UnsatisfactoryStatus,
     /// The leaf is an authority's certificate; pinning would accept it. Alert: `bad_certificate`.
     CaUsedAsEndEntity,
     /// The leaf is itself one of the trust anchors, which can only vouch for others; pinning would accept it. Alert:
@@ -124,6 +127,7 @@ impl fmt::Display for RefusalReason {
             Self::Revoked => "a certificate was revoked",
             Self::UnknownRevocationStatus => "no revocation list covers a certificate of the chain",
             Self::InvalidCrl => "a revocation list is invalid",
+            Self::UnsatisfactoryStatus => "the stapled OCSP response is not satisfactory",
             Self::CaUsedAsEndEntity => {
                 "the certificate is an authority's, not a server's or client's, and is not pinned"
             }

@@ -53,9 +53,12 @@ impl PostHandshake {
     }
 
     /// Application data arrived: no handshake message may be half there. RFC 9846 5.1
-    pub(crate) fn application_data(&mut self) -> Result<(), Error> {
-        self.updates_in_a_row = 0;
-        self.warnings_in_a_row = 0;
+    /// Only a record that carries some ends a row of records that bring nothing on.
+    pub(crate) fn application_data(&mut self, length: usize) -> Result<(), Error> {
+        if length > 0 {
+            self.updates_in_a_row = 0;
+            self.warnings_in_a_row = 0;
+        }
         if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }
 

@@ -107,11 +107,13 @@ impl Receiver {
             let record = received.take(frame.total);
             let opened = self.opener.open_into(frame, record, out);
             match opened.map_err(|error| self.fail(error))? {
-                None | Some(OpenedInto::Into(ContentType::APPLICATION_DATA, 0)) => {}
+                None => {}
                 Some(OpenedInto::Into(ContentType::APPLICATION_DATA, length)) => {
-                    let whole = self.post.application_data();
+                    let whole = self.post.application_data(length);
                     whole.map_err(|error| self.fail(error))?;
-                    return Ok(Filled::Data(length));
+                    if length > 0 {
+                        return Ok(Filled::Data(length));
+                    }
                 }
                 Some(OpenedInto::Into(content_type, length)) => {
                     // Not for the application: out of its buffer without a trace.
@@ -192,7 +194,7 @@ impl Receiver {
             Err(error) => return Err(self.fail(error)),
         };
         if opened.content_type == ContentType::APPLICATION_DATA && self.opener.is_protected() {
-            let whole = self.post.application_data();
+            let whole = self.post.application_data(opened.plaintext.len());
             whole.map_err(|error| self.fail(error))?;
             if !opened.plaintext.is_empty() {
                 return Ok(Some((frame.total, Some(opened.plaintext))));

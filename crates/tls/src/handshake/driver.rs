@@ -115,13 +115,25 @@ impl Driver {
                     return Ok(true);
                 }
             } else if !self.joiner.is_empty() {
-                return Err(Peer::UnexpectedMessage.into());
+                return Err(Peer::ExcessHandshakeData.into());
             }
             let Some(frame) = self.opener.frame(received.unread())? else { return Ok(false) };
             let record = received.take(frame.total);
-            let Some(opened) = self.opener.open(frame, record)? else { continue };
+            let Some(opened) = self.opener.open(frame, record)? else {
+                // Also a record that is passed over may not split a message. RFC 9846 5.1
+                if !self.joiner.is_empty() {
+                    return Err(Peer::InterruptedHandshakeMessage.into());
+                }
+                continue;
+            };
             let content = record.get(opened.plaintext).unwrap_or_default();
             match opened.content_type {
+                // Where a change_cipher_spec must come, no message may. RFC 5246 7.1
+                ContentType::HANDSHAKE
+                    if wanted != Some(Wanted::Message) && !content.is_empty() =>
+                {
+                    return Err(Peer::UnexpectedRecord.into());
+                }
                 ContentType::HANDSHAKE => {
                     self.warnings_in_a_row = 0;
                     self.joiner.push(content);
@@ -181,6 +193,11 @@ impl Driver {
         for command in commands {
             match command {
                 Command::Send(length) => {
+                    // The peer has nothing to say before it has this: what waits is out of turn.
+                    // RFC 9846 2, RFC 5246 7.3
+                    if !self.joiner.is_empty() {
+                        return Err(Peer::ExcessHandshakeData.into());
+                    }
                     let (now, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
                     rest = later;
                     self.sealer.seal_to(ContentType::HANDSHAKE, now, out)?;

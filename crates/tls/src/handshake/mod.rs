@@ -178,7 +178,7 @@ impl Handshake {
         Err(Error::Truncated)
     }
 
-    /// The chain and the names behind [`Error::Refused`].
+    /// The chain and the names behind [`Error::Refused`]; `None` also if the leaf alone was reason enough.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()

@@ -42,8 +42,8 @@ pub(crate) fn verify(
     content: &[u8],
     signature: &[u8],
 ) -> Result<(), Error> {
-    let key = tercel_pki::end_entity_public_key(core::slice::from_ref(leaf))
-        .map_err(|_| Peer::BadCertificateKey)?;
+    let key =
+        tercel_pki::end_entity_public_key(core::slice::from_ref(leaf)).map_err(Error::Refused)?;
     let algorithm = scheme::algorithm(scheme).ok_or(Peer::WrongSignatureScheme)?;
     if !offered.contains(&scheme) || !scheme::usable(scheme, key.kind(), version) {
         return Err(Peer::WrongSignatureScheme.into());

@@ -33,7 +33,9 @@ pub(crate) const MAX_CHANGE_CIPHER_SPECS: u8 = 32;
 pub(crate) const MAX_KEY_UPDATES_IN_A_ROW: u8 = 32;
 
 /// Bytes of rejected early data that a server passes over before it gives up.
-pub(crate) const MAX_SKIPPED_EARLY_DATA: usize = 16384 + 4096;
+///
+/// What a ticket of ours may ever admit, with the records' overhead. RFC 9846 4.3.10
+pub(crate) const MAX_SKIPPED_EARLY_DATA: usize = 16384;
 
 /// Records sealed under one AES-GCM key before a key update: below the 2^24.5 full-size records
 /// that keep the safety margin of RFC 9846 5.5.

@@ -220,7 +220,10 @@ impl Opener {
     /// Zero-length handshake and alert fragments are illegal in TLS 1.3, floods of any kind always. RFC 9846 5.1
     fn count_empty(&mut self, content_type: ContentType, length: usize) -> Result<(), Error> {
         if length > 0 {
-            self.empty_records = 0;
+            // An alert brings nothing on, so it does not end a row of empty records.
+            if content_type != ContentType::ALERT {
+                self.empty_records = 0;
+            }
             return Ok(());
         }
         if self.expect == Expect::Tls13 && content_type != ContentType::APPLICATION_DATA {

@@ -1,7 +1,10 @@
 //! Tests that need the inside of the crate but belong to no single module.
 //!
-//! What it is for: playing back published traces, and being a peer that misbehaves under the right
-//! keys. Must not know: nothing, it may look everywhere; nothing outside of tests may look here.
-//! Next: [`traces`]; tests over the public interface are in `tests/`.
+//! What it is for: playing back published traces, being a peer that misbehaves under the right keys,
+//! measuring what is not public. Must not know: nothing, it may look everywhere; nothing outside of tests may look here.
+//! Next: [`traces`], [`adversary`]; tests over the public interface are in `tests/`.
 
+mod adversary;
+mod futures;
+mod spent_keys;
 mod traces;

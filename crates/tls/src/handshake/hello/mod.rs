@@ -14,10 +14,11 @@ use pki_types::ServerName;
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
 use super::established::Established;
-use super::flow::{Flow, refused, wrong_answer};
+use super::flow::{Command, Flow, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question, SharedHello};
 use super::{tls12, tls13};
 use crate::config::client::ClientConfig;
+use crate::config::common::Common;
 use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
@@ -32,6 +33,7 @@ pub(crate) async fn server(
     let hello: SharedHello = message.into_bytes().into();
     let parsed = parse_hello(&hello)?;
     let config = choose_config(&mut flow, config, &hello, &parsed).await?;
+    flow.order(first_limit(&config.common));
     match negotiate::version(&parsed, &config.common)? {
         ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
         _ => tls12::server::handshake(&mut flow, &config, hello).await,
@@ -44,6 +46,7 @@ pub(crate) async fn client(
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 ) -> Result<Established, Error> {
+    flow.order(first_limit(&config.common));
     let mut offer = Offer::new(&config, name)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
@@ -54,6 +57,11 @@ pub(crate) async fn client(
         }
         _ => tls12::client::handshake(&mut flow, &config, offer, message).await,
     }
+}
+
+/// Our own limit holds from the first record; the peer's comes with its extensions.
+fn first_limit(common: &Common) -> Command {
+    Command::RecordLimits { read: None, write: Some(common.max_fragment) }
 }
 
 /// The `ClientHello` in a message whose header is still on it.

@@ -25,14 +25,14 @@ pub(crate) fn version(hello: &ClientHello<'_>, common: &Common) -> Result<Protoc
     };
     let both = |version: &ProtocolVersion| common.has_version(*version) && offered(*version);
     let best = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
-    let chosen = best.into_iter().find(both).ok_or(Peer::UnsupportedVersion)?;
+    let chosen = best.into_iter().find(both);
     let highest = best.into_iter().find(|version| common.has_version(*version));
     let fallback = hello.cipher_suites.contains(CipherSuite::TLS_FALLBACK_SCSV);
-    // A client that fell back could have had more. RFC 7507 3
-    if fallback && highest != Some(chosen) {
+    // A client that fell back could have had more, also one that fell below all we have. RFC 7507 3
+    if fallback && highest != chosen {
         return Err(Peer::InappropriateFallback.into());
     }
-    Ok(chosen)
+    chosen.ok_or_else(|| Peer::UnsupportedVersion.into())
 }
 
 /// The best suite of TLS 1.3 in common.

@@ -16,6 +16,7 @@ use super::auth::{self, Randoms};
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
+use crate::config::scheme;
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
@@ -50,7 +51,7 @@ pub(crate) async fn handshake(
     transcript.add(&offer.message);
     transcript.add(first.bytes());
 
-    let mut shown = receive_certificate(flow, suite, &mut transcript).await?;
+    let mut shown = receive_certificate(flow, config, suite, &mut transcript).await?;
     shown.signed_certificate_timestamps =
         hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
     let status_promised = hello.extensions.status_request.is_some();
@@ -124,10 +125,13 @@ fn check(
 }
 
 /// Extensions that may stand in a ServerHello of TLS 1.2.
-const IN_SERVER_HELLO: [ExtensionType; 9] = [
+///
+/// supported_groups may not, but some old servers send it back; it means nothing.
+const IN_SERVER_HELLO: [ExtensionType; 10] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,
     ExtensionType::STATUS_REQUEST,
+    ExtensionType::SUPPORTED_GROUPS,
     ExtensionType::EC_POINT_FORMATS,
     ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
     ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
@@ -176,14 +180,18 @@ fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
 /// The server's chain, whose key must fit the suite. RFC 5246 7.4.2
 async fn receive_certificate(
     flow: &mut Flow,
+    config: &ClientConfig,
     suite: &'static Suite,
     transcript: &mut Transcript,
 ) -> Result<Shown, Error> {
     let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
     let shown = auth::shown(&message, Side::Server)?.ok_or(Peer::EmptyCertificate)?;
-    let key =
-        tercel_pki::end_entity_public_key(&shown.chain).map_err(|_| Peer::BadCertificateKey)?;
+    let key = tercel_pki::end_entity_public_key(&shown.chain).map_err(Error::Refused)?;
     if suite.authentication != Some(auth::authentication_of(key.kind())) {
+        return Err(Peer::WrongCertificateType.into());
+    }
+    // The leaf's curve is one of the groups we named. RFC 8422 5.3
+    if scheme::curve(key.kind()).is_some_and(|curve| !config.common.groups.contains(&curve)) {
         return Err(Peer::WrongCertificateType.into());
     }
     transcript.add(message.bytes());

@@ -148,8 +148,9 @@ fn check(
     config: &ClientConfig,
     offer: &Offer,
 ) -> Result<&'static Suite, Error> {
+    // Not a choice any more, but any other value is a protocol_version. RFC 9846 4.2.3
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
-        return Err(Peer::IllegalParameter.into());
+        return Err(Peer::UnsupportedVersion.into());
     }
     if hello.session_id_echo != offer.session_id.as_slice() {
         return Err(Peer::SessionIdNotEchoed.into());

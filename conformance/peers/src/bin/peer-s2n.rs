@@ -1,0 +1,140 @@
+//! s2n-tls, whose suites and groups are chosen by policies and not one by one.
+
+use std::fs;
+use std::future::Future;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream as StdTcpStream;
+use std::time::Duration;
+
+use anyhow::Result;
+use s2n_tls::config::{Builder, Config};
+use s2n_tls::enums::ClientAuthType;
+use s2n_tls::security::Policy;
+use s2n_tls_tokio::{TlsAcceptor, TlsConnector, TlsStream};
+use tercel_peers::{Options, Peer, Tls, Version};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::{self, Runtime};
+use tokio::time::timeout;
+
+fn main() -> Result<()> {
+    tercel_peers::run(&Peer {
+        keys: "rsa2048 p256 p384 p521",
+        groups: "x25519 secp256r1 secp384r1 secp521r1 \
+                 X25519MLKEM768 SecP256r1MLKEM768 SecP384r1MLKEM1024",
+        limits: "",
+        remark: "lacks alerts",
+        accept,
+        connect,
+    })
+}
+
+fn accept(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
+    let mut builder = builder(options)?;
+    match &options.client_ca {
+        Some(file) => {
+            builder.set_client_auth_type(ClientAuthType::Required)?;
+            builder.trust_pem(&fs::read(file)?)?;
+            // The default checks the name of a server.
+            builder.set_verify_host_callback(AnyName)?;
+        }
+        None => drop(builder.set_client_auth_type(ClientAuthType::None)?),
+    }
+    let acceptor = TlsAcceptor::new(builder.build()?);
+    finish(tcp, async |tcp| acceptor.accept(tcp).await)
+}
+
+fn connect(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
+    let mut builder = builder(options)?;
+    builder.trust_pem(&fs::read(options.roots()?)?)?;
+    if options.cert.is_some() {
+        builder.set_client_auth_type(ClientAuthType::Optional)?;
+    }
+    let connector = TlsConnector::new(builder.build()?);
+    finish(tcp, async |tcp| connector.connect(&options.name, tcp).await)
+}
+
+struct AnyName;
+
+impl s2n_tls::callbacks::VerifyHostNameCallback for AnyName {
+    fn verify_host_name(&self, _: &str) -> bool {
+        true
+    }
+}
+
+fn builder(options: &Options) -> Result<Builder> {
+    let policy = match options.version {
+        Some(Version::Tls12) => "test_all_tls12",
+        // The test policy for TLS 1.3 still offers TLS 1.2.
+        Some(Version::Tls13) => "CloudFront-Upstream-TLS-1-3-2025-PQ",
+        None => "test_all",
+    };
+    let mut builder = Config::builder();
+    builder.with_system_certs(false)?;
+    builder.set_security_policy(&Policy::from_version(policy)?)?;
+    // A refused handshake is answered at once; the delay guards secrets, and there are none here.
+    builder.set_max_blinding_delay(1)?;
+    if let Some((chain, key)) = options.credential() {
+        builder.load_pem(&fs::read(chain)?, &fs::read(key)?)?;
+    }
+    Ok(builder)
+}
+
+fn finish<F>(tcp: StdTcpStream, handshake: impl FnOnce(TcpStream) -> F) -> Result<Box<dyn Tls>>
+where
+    F: Future<Output = Result<TlsStream<TcpStream>, s2n_tls::error::Error>>,
+{
+    tcp.set_nonblocking(true)?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let tls = runtime.block_on(async {
+        handshake(TcpStream::from_std(tcp)?).await.map_err(anyhow::Error::from)
+    })?;
+    Ok(Box::new(Stream { runtime, tls, nonblocking: false, closed: false }))
+}
+
+/// The asynchronous stream, driven from outside.
+struct Stream {
+    runtime: Runtime,
+    tls: TlsStream<TcpStream>,
+    nonblocking: bool,
+    closed: bool,
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.closed {
+            return Ok(0);
+        }
+        let read = self.tls.read(buffer);
+        if !self.nonblocking {
+            return self.runtime.block_on(read);
+        }
+        // Without waiting at all the runtime would never look at the socket.
+        let soon = async { timeout(Duration::from_millis(1), read).await };
+        self.runtime.block_on(soon).unwrap_or_else(|_| Err(ErrorKind::WouldBlock.into()))
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A write begun must be ended with the same bytes, so it waits in either mode.
+        self.runtime.block_on(self.tls.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.runtime.block_on(self.tls.flush())
+    }
+}
+
+impl Tls for Stream {
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        self.nonblocking = on;
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        // This also waits for the other side's close_notify, after which s2n reads no more.
+        self.closed = true;
+        self.runtime.block_on(self.tls.shutdown())
+    }
+}

@@ -1,0 +1,56 @@
+//! Clients with and without certificates.
+
+use super::support::{Folder, Leaf, Server, refs};
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+const VERSIONS: [&str; 2] = ["--tls1.3", "--tls1.2"];
+
+#[test]
+fn a_required_certificate_is_shown_and_reported() {
+    let server = Server::start(&["--client-auth", "required"]);
+    for version in VERSIONS {
+        let options = [&refs(&server.client)[..], &[version]].concat();
+        let outcome = server.connect(&options, GET).success();
+        assert_eq!(outcome.reported("client-signature-scheme"), ["ecdsa_secp256r1_sha256"]);
+        let page = outcome.text();
+        assert!(
+            page.contains("<th>client-certificate</th><td>CN=Tercel test client</td>"),
+            "{page}"
+        );
+    }
+    server.wait_for("client=CN=Tercel test client");
+}
+
+#[test]
+fn without_a_required_certificate_there_is_an_alert() {
+    let server = Server::start(&["--client-auth", "required"]);
+    let new = server.connect(&["--tls1.3"], GET);
+    assert!(new.failure().contains("alert certificate_required"), "{}", new.said);
+    let old = server.connect(&["--tls1.2"], GET);
+    assert!(old.failure().contains("alert"), "{}", old.said);
+    // It goes on serving others.
+    server.connect(&refs(&server.client), GET).success();
+}
+
+#[test]
+fn an_optional_certificate_may_be_missing() {
+    let server = Server::start(&["--client-auth", "optional"]);
+    for version in VERSIONS {
+        let page = server.connect(&[version], GET).success().text();
+        assert!(page.contains("<th>client-certificate</th><td>none</td>"), "{page}");
+    }
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_refused() {
+    let folder = Folder::new();
+    let other = Leaf::new("client.example", 2099).write(&folder, "other");
+    let server = Server::start(&["--client-auth", "optional"]);
+    let outcome = server.connect(&refs(&other), GET);
+    assert!(outcome.failure().contains("alert unknown_ca"), "{}", outcome.said);
+    server.wait_for("certificate refused: the issuer is unknown");
+
+    let ca = folder.file("other-ca.pem").display().to_string();
+    let server = Server::start(&["--client-auth", "required", "--client-ca", &ca]);
+    server.connect(&refs(&other), GET).success();
+}

@@ -1,0 +1,11 @@
+//! The built program, run as its users run it: `tercel serve` and `tercel connect` on loopback.
+//!
+//! Everything has a time limit. Next: [`support`] for how the program is started, then a file per matter.
+
+mod client_auth;
+mod echo;
+mod files;
+mod limits;
+mod negotiation;
+mod refusals;
+mod support;

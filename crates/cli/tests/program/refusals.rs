@@ -1,0 +1,148 @@
+//! Every failure is one clear line that names its cause.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+
+use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tercel::{Credential, Handshake, ServerConfig};
+
+use super::support::{Folder, Leaf, Server, connect, refs, run, tercel};
+
+#[test]
+fn certificates_are_refused_for_a_reason() {
+    let folder = Folder::new();
+    let expired = Leaf::new("localhost", 2020).write(&folder, "expired");
+    let server = Server::start(&refs(&expired));
+    let ca = folder.file("expired-ca.pem").display().to_string();
+    let outcome = connect(&server.address, &["--ca", &ca, "--name", "localhost"], b"");
+    let line = outcome.failure();
+    assert!(line.contains("expired") && line.contains("2020-12-31"), "{line}");
+    assert!(outcome.output.is_empty());
+
+    let server = Server::start(&[]);
+    let outcome = server.connect(&["--name", "other.example"], b"");
+    let line = outcome.failure();
+    assert!(line.contains("other.example") && line.contains("localhost"), "{line}");
+
+    let outcome = connect(&server.address, &["--ca", &ca], b"");
+    assert!(outcome.failure().contains("issuer is unknown"), "{}", outcome.said);
+    server.wait_for("the peer sent the alert unknown_ca");
+
+    let trusting = connect(&server.address, &["--insecure", "--name", "other.example"], b"");
+    assert!(trusting.success().said.starts_with("warning: "));
+}
+
+#[test]
+fn alerts_are_named() {
+    let server = Server::start(&["--tls1.3"]);
+    let outcome = server.connect(&["--tls1.2"], b"");
+    assert!(outcome.failure().contains("alert protocol_version"), "{}", outcome.said);
+    let server = Server::start(&["--groups", "x25519"]);
+    let outcome = server.connect(&["--groups", "secp256r1"], b"");
+    assert!(outcome.failure().contains("alert handshake_failure"), "{}", outcome.said);
+}
+
+#[test]
+fn a_silent_server_is_a_timeout() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let outcome = connect(&address, &["--insecure", "--timeout", "1"], b"");
+    assert_eq!(outcome.failure(), "timeout during the handshake");
+}
+
+#[test]
+fn a_closed_port_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let outcome = connect(&address, &["--insecure"], b"");
+    let expected = format!("cannot connect to {address}: connection refused");
+    assert_eq!(outcome.failure(), expected);
+}
+
+#[test]
+fn a_server_that_hangs_up_is_told_from_one_that_closes() {
+    let leaf = Leaf::new("localhost", 2099);
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(leaf.key.serialize_der()));
+    let credential = Credential::new(vec![leaf.certificate.der().clone()], &key).unwrap();
+    let config = ServerConfig::builder().credential(credential).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = thread::spawn(move || {
+        // First it ends in the middle of the handshake, then without close_notify.
+        drop(listener.accept().unwrap());
+        let (socket, _) = listener.accept().unwrap();
+        let mut stream = Handshake::server(Arc::clone(&config)).complete(&socket).unwrap();
+        std::io::Write::write_all(&mut stream, b"half a sen").unwrap();
+        // Until the client has closed, so that the end is not a reset.
+        let heard = std::io::Read::read(&mut stream, &mut [0; 1]).unwrap();
+        assert_eq!(heard, 0);
+    });
+    let outcome = connect(&address, &["--insecure"], b"");
+    let line = outcome.failure();
+    assert!(line.contains("during the handshake") || line.contains("reset"), "{line}");
+    let outcome = connect(&address, &["--insecure"], b"");
+    assert!(outcome.failure().starts_with("truncated: "), "{}", outcome.said);
+    assert_eq!(outcome.output, b"half a sen");
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_never_closes_is_not_waited_for() {
+    let leaf = Leaf::new("localhost", 2099);
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(leaf.key.serialize_der()));
+    let credential = Credential::new(vec![leaf.certificate.der().clone()], &key).unwrap();
+    let config = ServerConfig::builder().credential(credential).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = thread::spawn(move || {
+        let (socket, _) = listener.accept().unwrap();
+        let stream = Handshake::server(config).complete(&socket).unwrap();
+        drop(stream);
+        // Silent until the client has gone.
+        while std::io::Read::read(&mut &socket, &mut [0; 64]).is_ok_and(|count| count > 0) {}
+    });
+    let outcome = connect(&address, &["--insecure", "--timeout", "1"], b"");
+    assert!(outcome.failure().starts_with("timeout: "), "{}", outcome.said);
+    server.join().unwrap();
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let folder = Folder::new();
+    let one = Leaf::new("one.example", 2099).write(&folder, "one");
+    Leaf::new("two.example", 2099).write(&folder, "two");
+    let other_key = folder.file("two.key").display().to_string();
+    let serve = |cert: &str, key: &str| {
+        let listen = ["serve", "--listen", "127.0.0.1:0"];
+        run(tercel().args(listen).args(["--cert", cert, "--key", key]), b"")
+    };
+    let outcome = serve(&one[1], &other_key);
+    assert!(outcome.failure().contains("does not belong"), "{}", outcome.said);
+    let outcome = serve("/none.pem", &one[3]);
+    assert!(outcome.failure().contains("/none.pem"), "{}", outcome.said);
+    let outcome = serve(&one[3], &one[3]);
+    assert!(outcome.failure().contains("one.key"), "{}", outcome.said);
+}
+
+#[test]
+fn command_lines_without_sense_have_a_status_of_their_own() {
+    for arguments in [
+        &["serve", "--groups", "nonesuch"][..],
+        &["serve", "--suites", "TLS_RSA_WITH_NULL_MD5"],
+        &["serve", "--cert", "x.pem"],
+        &["serve", "--cert", "a", "--key", "b", "--cert", "c"],
+        &["serve", "--cert", "a", "--key", "b", "--client-auth", "required"],
+        &["serve", "--echo", "--root", "."],
+        &["serve", "--max-connections", "0"],
+        &["connect", "localhost"],
+        &["connect", "a_b c:1"],
+        &["connect", "localhost:1", "--ca", "x", "--insecure"],
+        &["connect", "localhost:1", "--timeout", "0"],
+    ] {
+        let outcome = run(tercel().args(arguments), b"");
+        assert_eq!(outcome.status, Some(2), "{arguments:?}: {}", outcome.said);
+        assert!(outcome.said.starts_with("error: "), "{}", outcome.said);
+    }
+}

@@ -1,0 +1,257 @@
+//! Starts the program, feeds it, and ends it.
+//!
+//! Must not know: what is tested.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+
+/// Longer than anything here takes, even on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A running `tercel serve`, ended when dropped.
+pub(crate) struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    pub(crate) address: String,
+    said: Arc<Mutex<String>>,
+    _state: Folder,
+    pub(crate) ca: String,
+    pub(crate) client: [String; 4],
+}
+
+impl Server {
+    /// Starts a server with these options and the embedded authority, unless they name a `--cert`.
+    pub(crate) fn start(options: &[&str]) -> Self {
+        let state = Folder::new();
+        let mut command = tercel();
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
+        if !options.contains(&"--cert") {
+            command.arg("--state-dir").arg(&state.0);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = collect_text(child.stderr.take().unwrap());
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let Some(address) = first.trim_end().strip_prefix("listening on ") else {
+            thread::sleep(Duration::from_millis(200));
+            panic!("the server said {first:?} and {:?}", said.lock().unwrap());
+        };
+        let file = |name: &str| state.file(name).display().to_string();
+        let client = ["--cert".into(), file("client.pem"), "--key".into(), file("client.key")];
+        Self { address: address.to_owned(), ca: file("ca.pem"), child, said, _state: state, client }
+    }
+
+    /// Connects with these options, trusting the embedded authority.
+    pub(crate) fn connect(&self, options: &[&str], input: &[u8]) -> Outcome {
+        let trust = ["--ca", self.ca.as_str()];
+        connect(&self.address, &[&trust, options].concat(), input)
+    }
+
+    /// Gets this path in a connection of its own; the answer with its head.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        self.connect(&["--quiet"], request.as_bytes()).success().text()
+    }
+
+    /// Waits until the server has printed this.
+    pub(crate) fn wait_for(&self, words: &str) {
+        let start = Instant::now();
+        while !self.said.lock().unwrap().contains(words) {
+            let said = self.said.lock().unwrap().clone();
+            assert!(start.elapsed() < LIMIT, "no {words:?} in {said:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends the server and returns what it has said.
+    pub(crate) fn end(mut self) -> String {
+        assert_eq!(self.child.try_wait().unwrap(), None, "the server has ended by itself");
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let said = self.said.lock().unwrap();
+        said.clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What `tercel connect` did.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) status: Option<i32>,
+    pub(crate) output: Vec<u8>,
+    pub(crate) said: String,
+}
+
+impl Outcome {
+    pub(crate) fn success(self) -> Self {
+        assert_eq!(self.status, Some(0), "{}", self.said);
+        self
+    }
+
+    /// The one line of a failure, without `tercel: `.
+    pub(crate) fn failure(&self) -> &str {
+        assert_eq!(self.status, Some(1), "{self:?}");
+        let last = self.said.lines().last().unwrap_or_default();
+        assert_eq!(self.said.matches("tercel: ").count(), 1, "{}", self.said);
+        last.strip_prefix("tercel: ").unwrap_or_else(|| panic!("the last line is {last:?}"))
+    }
+
+    /// The report's values under this key.
+    pub(crate) fn reported(&self, key: &str) -> Vec<&str> {
+        let rows = self.said.lines().filter_map(|line| line.split_once("  "));
+        rows.filter(|(k, _)| *k == key).map(|(_, value)| value.trim_start()).collect()
+    }
+
+    pub(crate) fn text(self) -> String {
+        String::from_utf8(self.output).unwrap()
+    }
+}
+
+/// Runs `tercel connect`.
+pub(crate) fn connect(address: &str, options: &[&str], input: &[u8]) -> Outcome {
+    run(tercel().args(["connect", address]).args(options), input)
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command, input: &[u8]) -> Outcome {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // A program that ends early does not read it all.
+    let feeding = thread::spawn(move || _ = stdin.write_all(&input));
+    let output = collect(child.stdout.take().unwrap());
+    let said = collect(child.stderr.take().unwrap());
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if start.elapsed() > LIMIT {
+            child.kill().unwrap();
+            let (output, said) = (output.join().unwrap(), said.join().unwrap());
+            panic!("no end; {} bytes; {}", output.len(), String::from_utf8_lossy(&said));
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    feeding.join().unwrap();
+    let said = String::from_utf8(said.join().unwrap()).unwrap();
+    Outcome { status: status.code(), output: output.join().unwrap(), said }
+}
+
+pub(crate) fn tercel() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_tercel"))
+}
+
+fn collect(mut source: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        source.read_to_end(&mut all).unwrap();
+        all
+    })
+}
+
+fn collect_text(source: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+    let text = Arc::new(Mutex::new(String::new()));
+    let collected = Arc::clone(&text);
+    thread::spawn(move || {
+        for line in BufReader::new(source).lines().map_while(Result::ok) {
+            collected.lock().unwrap().push_str(&format!("{line}\n"));
+        }
+    });
+    text
+}
+
+/// A folder of a test's own, removed at its end.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("program-{}-{number}", std::process::id());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let file = self.file(name);
+        fs::write(&file, content).unwrap();
+        file.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A certificate of a test's own, with the authority that issued it.
+pub(crate) struct Leaf {
+    pub(crate) certificate: rcgen::Certificate,
+    pub(crate) key: KeyPair,
+    pub(crate) ca: rcgen::Certificate,
+}
+
+impl Leaf {
+    /// A certificate for this name that is valid until the end of this year.
+    pub(crate) fn new(name: &str, last_year: i32) -> Self {
+        let mut ca_params = CertificateParams::default();
+        ca_params.distinguished_name.push(DnType::CommonName, format!("authority of {name}"));
+        ca_params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        ca_params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let ca_key = KeyPair::generate().unwrap();
+        let ca = ca_params.self_signed(&ca_key).unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(last_year, 12, 31);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &Issuer::new(ca_params, ca_key)).unwrap();
+        Self { certificate, key, ca }
+    }
+
+    /// Writes `NAME.pem`, `NAME.key` and `NAME-ca.pem`; the options to serve it.
+    pub(crate) fn write(&self, folder: &Folder, name: &str) -> [String; 4] {
+        folder.write(&format!("{name}-ca.pem"), self.ca.pem());
+        let certificate = folder.write(&format!("{name}.pem"), self.certificate.pem());
+        let key = folder.write(&format!("{name}.key"), self.key.serialize_pem());
+        ["--cert".to_owned(), certificate, "--key".to_owned(), key]
+    }
+}
+
+/// Options as the functions here take them.
+pub(crate) fn refs(options: &[String]) -> Vec<&str> {
+    options.iter().map(String::as_str).collect()
+}
+
+/// Bytes without a pattern that a mistake could preserve.
+pub(crate) fn payload(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[0]
+    };
+    (0..length).map(|_| next()).collect()
+}

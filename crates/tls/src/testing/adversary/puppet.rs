@@ -1,0 +1,272 @@
+//! A peer that runs the real protocol and says something else.
+//!
+//! What it is for: standing at any point of a handshake with the right keys in hand. The coroutine is
+//! the crate's own; what it orders to be sent goes through a script that may drop, repeat or add.
+//! Must not know: which tricks there are. Next: [`super::order`].
+
+use tercel_wire::{AlertDescription, ContentType, HandshakeType, ProtocolVersion};
+
+use crate::connection::Connection;
+use crate::connection::buffer::Received;
+use crate::error::Error;
+use crate::handshake::coroutine::{Coroutine, Mailbox};
+use crate::handshake::established::Established;
+use crate::handshake::flow::{Command, Flow, Keys, Post, Wanted};
+use crate::handshake::{Handshake, Next};
+use crate::record::frame::Expect;
+use crate::record::joiner::Joiner;
+use crate::record::opener::Opener;
+use crate::record::protection::Construction;
+use crate::record::sealer::Sealer;
+
+/// What a puppet says, one record each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Say {
+    /// A record of this type and content, under the keys of the moment.
+    Sealed(ContentType, Vec<u8>),
+    /// A record of this type without content, padded with so many zeros in TLS 1.3.
+    Empty(ContentType, usize),
+    /// A record with a bit of this byte changed once it is sealed.
+    Bent(ContentType, Vec<u8>, usize),
+    /// These bytes, as they are.
+    Raw(Vec<u8>),
+}
+
+/// Given the place in the sequence and what belongs there: what to say instead.
+pub(super) type Script<'s> = Box<dyn FnMut(usize, Say) -> Vec<Say> + 's>;
+
+pub(super) struct Puppet<'s> {
+    coroutine: Coroutine<Result<Established, Error>>,
+    post: Mailbox<Post>,
+    script: Script<'s>,
+    sealer: Sealer,
+    opener: Opener,
+    joiner: Joiner,
+    ended: bool,
+    change_cipher_spec: bool,
+    /// What the protocol had it say, in order, whatever was said instead.
+    pub(super) said: Vec<Say>,
+    pub(super) alerts: Vec<AlertDescription>,
+}
+
+/// What became of the victim.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Connected(Box<Connection>),
+    /// It failed, and sent the alert that belongs to the error.
+    Failed(Error),
+    /// It waits for more.
+    Waits,
+}
+
+impl<'s> Puppet<'s> {
+    /// A puppet whose protocol is made by `start`.
+    pub(super) fn new(
+        start: impl FnOnce(Flow) -> Coroutine<Result<Established, Error>>,
+        script: Script<'s>,
+    ) -> Self {
+        let post = Mailbox::new(Post::default());
+        Self {
+            coroutine: start(Flow::new(post.share())),
+            post,
+            script,
+            sealer: Sealer::new(),
+            opener: Opener::new(),
+            joiner: Joiner::default(),
+            ended: false,
+            change_cipher_spec: false,
+            said: Vec::new(),
+            alerts: Vec::new(),
+        }
+    }
+
+    /// Plays against `victim` until nothing moves any more.
+    pub(super) fn play(&mut self, mut victim: Handshake) -> Outcome {
+        let (mut to_puppet, mut to_victim) = (Received::new(), Received::new());
+        // Far more rounds than any handshake has flights.
+        for _ in 0..30 {
+            let mut out = Vec::new();
+            self.advance(&mut to_puppet, &mut out);
+            let quiet = out.is_empty();
+            to_victim.extend(&out);
+            out.clear();
+            let step = victim.advance(&mut to_victim, &mut out);
+            to_puppet.extend(&out);
+            match step {
+                Ok(Next::Connected(connection)) => {
+                    self.advance(&mut to_puppet, &mut out);
+                    return Outcome::Connected(connection);
+                }
+                Ok(Next::Receive) if quiet && out.is_empty() => return Outcome::Waits,
+                Ok(Next::Receive) => {}
+                Ok(other) => panic!("no question was configured: {other:?}"),
+                Err(error) => {
+                    // The alert may stand behind a flight that brings the keys it is sealed under.
+                    self.advance(&mut to_puppet, &mut Vec::new());
+                    self.hear(&mut to_puppet);
+                    assert_eq!(self.alerts.last().copied(), error.alert(), "{error:?}");
+                    return Outcome::Failed(error);
+                }
+            }
+        }
+        panic!("the two talk without end");
+    }
+
+    /// Writes one record under the keys of the moment.
+    pub(super) fn write(&mut self, say: &Say, out: &mut Vec<u8>) {
+        match say {
+            Say::Raw(bytes) => out.extend_from_slice(bytes),
+            Say::Sealed(ContentType::CHANGE_CIPHER_SPEC, content) => {
+                let kind = ContentType::CHANGE_CIPHER_SPEC;
+                Sealer::new().seal_to(kind, content, out).unwrap();
+            }
+            Say::Bent(kind, content, byte) => {
+                let start = out.len();
+                self.sealer.seal_to(*kind, content, out).unwrap();
+                out[start + byte] ^= 1 << (byte % 8);
+            }
+            Say::Empty(kind, padding) => self.write_empty(*kind, *padding, out),
+            Say::Sealed(kind, content) => self.sealer.seal_to(*kind, content, out).unwrap(),
+        }
+    }
+
+    /// Our sealer never does this.
+    fn write_empty(&mut self, kind: ContentType, padding: usize, out: &mut Vec<u8>) {
+        let Some(protection) = self.sealer.protection_mut() else {
+            return out.extend_from_slice(&[kind.0, 3, 3, 0, 0]);
+        };
+        let tls13 = protection.construction() == Construction::Tls13;
+        let inner = if tls13 { [vec![kind.0], vec![0; padding]].concat() } else { Vec::new() };
+        let outer = if tls13 { ContentType::APPLICATION_DATA } else { kind };
+        let length = protection.overhead() - usize::from(tls13) + inner.len();
+        let [.., high, low] = length.to_be_bytes();
+        let mut record = vec![outer.0, 3, 3, high, low];
+        record.resize(5 + length, 0);
+        protection.seal(kind, &[], &inner, &mut record).unwrap();
+        out.extend(record);
+    }
+
+    fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) {
+        while !self.ended {
+            self.ended = self.coroutine.resume().is_some();
+            self.carry_out(out);
+            if !self.ended && !self.feed(received) {
+                return;
+            }
+        }
+        self.hear(received);
+    }
+
+    /// Takes in records until what the coroutine waits for is there.
+    fn feed(&mut self, received: &mut Received) -> bool {
+        loop {
+            let wanted = self.post.open().wanted;
+            if wanted == Some(Wanted::Message) {
+                if let Ok(Some(message)) = self.joiner.next() {
+                    self.post.open().message = Some(message);
+                    return true;
+                }
+            }
+            if wanted == Some(Wanted::ChangeCipherSpec)
+                && core::mem::take(&mut self.change_cipher_spec)
+            {
+                self.post.open().change_cipher_spec = true;
+                return true;
+            }
+            if !self.hear_one(received) {
+                return false;
+            }
+        }
+    }
+
+    fn hear(&mut self, received: &mut Received) {
+        while self.hear_one(received) {}
+    }
+
+    fn hear_one(&mut self, received: &mut Received) -> bool {
+        let Ok(Some(frame)) = self.opener.frame(received.unread()) else { return false };
+        let record = received.take(frame.total);
+        let Ok(Some(opened)) = self.opener.open(frame, record) else { return true };
+        let content = &record[opened.plaintext];
+        match opened.content_type {
+            ContentType::HANDSHAKE => self.joiner.push(content),
+            ContentType::CHANGE_CIPHER_SPEC => self.change_cipher_spec = true,
+            ContentType::ALERT => self.alerts.push(AlertDescription(content[1])),
+            other => panic!("the victim sent {other:?}"),
+        }
+        true
+    }
+
+    fn carry_out(&mut self, out: &mut Vec<u8>) {
+        let (commands, outgoing) = {
+            let mut post = self.post.open();
+            (core::mem::take(&mut post.commands), core::mem::take(&mut post.outgoing))
+        };
+        let mut rest = outgoing.as_slice();
+        for command in commands {
+            match command {
+                Command::Send(length) => {
+                    let (now, later) = rest.split_at(length);
+                    rest = later;
+                    for message in messages(now) {
+                        self.say(Say::Sealed(ContentType::HANDSHAKE, message.to_vec()), out);
+                    }
+                }
+                Command::SendChangeCipherSpec => {
+                    self.say(Say::Sealed(ContentType::CHANGE_CIPHER_SPEC, vec![1]), out);
+                }
+                Command::Negotiated(version) => {
+                    let tls13 = version == ProtocolVersion::TLS1_3;
+                    self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
+                }
+                Command::InstallWrite(Keys::Tls12(keys)) => self.sealer.install(*keys),
+                Command::InstallRead(Keys::Tls12(keys)) => self.opener.install(*keys),
+                Command::InstallWrite(Keys::Tls13(secret)) => {
+                    self.sealer.install(secret.protection().unwrap());
+                }
+                Command::InstallRead(Keys::Tls13(secret)) => {
+                    self.opener.install(secret.protection().unwrap());
+                }
+                // Sizes and early data play no part in the order of things.
+                _ => {}
+            }
+        }
+    }
+
+    fn say(&mut self, due: Say, out: &mut Vec<u8>) {
+        let place = self.said.len();
+        self.said.push(due.clone());
+        for say in (self.script)(place, due) {
+            self.write(&say, out);
+        }
+    }
+}
+
+impl Say {
+    /// A handshake message in a record of its own.
+    pub(super) fn message(kind: HandshakeType, body: &[u8]) -> Self {
+        let [_, a, b, c] = u32::try_from(body.len()).unwrap().to_be_bytes();
+        Self::Sealed(ContentType::HANDSHAKE, [&[kind.0, a, b, c], body].concat())
+    }
+
+    /// The kind of the message in it.
+    pub(super) fn kind(&self) -> Option<HandshakeType> {
+        match self {
+            Self::Sealed(ContentType::HANDSHAKE, message) => {
+                message.first().map(|kind| HandshakeType(*kind))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The messages in the content of handshake records.
+fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    core::iter::from_fn(move || {
+        let header = bytes.first_chunk::<4>()?;
+        let length = u32::from_be_bytes([0, header[1], header[2], header[3]]) as usize;
+        let (message, rest) = bytes.split_at(length + 4);
+        bytes = rest;
+        Some(message)
+    })
+}

@@ -1,0 +1,55 @@
+//! Keys at the end of their life, which no test reaches by waiting.
+//!
+//! What it is for: the limits of RFC 9846 5.3 and 5.5, with sequence numbers set by hand.
+//! Must not know: handshakes. Next: `record/protection.rs`.
+
+use tercel_wire::{ContentType, ProtocolVersion};
+
+use super::adversary::connected;
+use crate::config::policy::Side;
+use crate::error::{Error, Local};
+use crate::record::frame::Expect;
+use crate::record::limits;
+use crate::record::opener::Opener;
+
+#[test]
+fn a_key_is_replaced_before_its_limit() {
+    let mut connection = connected(Side::Client, ProtocolVersion::TLS1_3);
+    let spent = limits::AES_GCM_RECORDS_PER_KEY;
+    let secret = connection.sender.secret().unwrap().duplicate();
+    let mut opener = Opener::new();
+    opener.expect(Expect::Tls13);
+    let mut protection = secret.protection().unwrap();
+    protection.set_sequence(spent);
+    opener.install(protection);
+
+    let mut out = Vec::new();
+    connection.sender.sealer_mut().protection_mut().unwrap().set_sequence(spent);
+    connection.sender.seal_to(b"data", &mut out).unwrap();
+    assert_eq!(connection.sender.sequence(), 1);
+
+    // A KeyUpdate that asks for none in return, under the old key.
+    assert_eq!(open(&mut opener, &mut out), (ContentType::HANDSHAKE, vec![24, 0, 0, 1, 0]));
+    opener.install(secret.next().protection().unwrap());
+    assert_eq!(open(&mut opener, &mut out), (ContentType::APPLICATION_DATA, b"data".to_vec()));
+    assert!(out.is_empty());
+}
+
+#[test]
+fn sequence_numbers_do_not_wrap() {
+    for version in [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3] {
+        let mut connection = connected(Side::Server, version);
+        let sealer = connection.sender.sealer_mut();
+        sealer.protection_mut().unwrap().set_sequence(u64::MAX);
+        let exhausted = sealer.seal_to(ContentType::APPLICATION_DATA, b"data", &mut Vec::new());
+        assert_eq!(exhausted, Err(Error::Local(Local::KeyExhausted)));
+    }
+}
+
+/// Opens the first record and takes it off.
+fn open(opener: &mut Opener, wire: &mut Vec<u8>) -> (ContentType, Vec<u8>) {
+    let frame = opener.frame(wire).unwrap().unwrap();
+    let mut record: Vec<u8> = wire.drain(..frame.total).collect();
+    let opened = opener.open(frame, &mut record).unwrap().unwrap();
+    (opened.content_type, record[opened.plaintext].to_vec())
+}

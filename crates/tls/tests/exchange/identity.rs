@@ -1,0 +1,99 @@
+//! Certificates for tests, made on the spot.
+//!
+//! For: a root, leaves of every kind of key, and the configurations most tests begin with.
+//! Must not know: handshakes. Next: `pair.rs`.
+
+use std::sync::{Arc, LazyLock, Mutex};
+
+use rcgen::{CertificateParams, Issuer, KeyPair};
+use tercel::pki::Roots;
+use tercel::pki_types::{CertificateDer, PrivateKeyDer};
+use tercel::{ClientConfig, ClientConfigBuilder, Credential, ServerConfig, ServerConfigBuilder};
+
+/// The kinds of key a leaf can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Rsa2048,
+    P256,
+    P384,
+    P521,
+    Ed25519,
+}
+
+pub(crate) const KINDS: [Kind; 5] =
+    [Kind::Rsa2048, Kind::P256, Kind::P384, Kind::P521, Kind::Ed25519];
+
+/// The name that leaves have unless they are asked for another.
+pub(crate) const NAME: &str = "server.example";
+
+/// The roots to trust.
+pub(crate) fn roots() -> Roots {
+    let mut roots = Roots::new();
+    roots.add_der(&AUTHORITY.root).unwrap();
+    roots
+}
+
+/// A credential for these names.
+pub(crate) fn credential_for(kind: Kind, names: &[&str]) -> Credential {
+    let (chain, key) = leaf(kind, names);
+    Credential::new(chain, &PrivateKeyDer::Pkcs8(key.into())).unwrap()
+}
+
+pub(crate) fn credential(kind: Kind) -> Credential {
+    credential_for(kind, &[NAME])
+}
+
+/// A chain and its private key in PKCS#8.
+pub(crate) fn leaf(kind: Kind, names: &[&str]) -> (Vec<CertificateDer<'static>>, Vec<u8>) {
+    let pkcs8 = key(kind);
+    let key = KeyPair::try_from(pkcs8.as_slice()).unwrap();
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &AUTHORITY.issuer).unwrap();
+    (vec![leaf.der().clone()], pkcs8)
+}
+
+pub(crate) fn client() -> ClientConfigBuilder {
+    ClientConfig::builder().roots(roots())
+}
+
+pub(crate) fn server() -> ServerConfigBuilder {
+    ServerConfig::builder().credential(credential(Kind::P256))
+}
+
+/// What most tests need: both sides with nothing but defaults.
+pub(crate) fn plain() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
+    (client().build().unwrap(), server().build().unwrap())
+}
+
+struct Authority {
+    root: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
+    let mut params = CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.distinguished_name.push(rcgen::DnType::CommonName, "test authority");
+    let key = KeyPair::generate().unwrap();
+    let root = params.self_signed(&key).unwrap();
+    Authority { root: root.der().clone(), issuer: Issuer::new(params, key) }
+});
+
+/// One key of each kind serves all tests: an RSA key takes long to make.
+fn key(kind: Kind) -> Vec<u8> {
+    static KEYS: Mutex<Vec<(Kind, Vec<u8>)>> = Mutex::new(Vec::new());
+    let mut keys = KEYS.lock().unwrap();
+    if let Some((_, key)) = keys.iter().find(|(known, _)| *known == kind) {
+        return key.clone();
+    }
+    let algorithm = match kind {
+        Kind::Rsa2048 => &rcgen::PKCS_RSA_SHA256,
+        Kind::P256 => &rcgen::PKCS_ECDSA_P256_SHA256,
+        Kind::P384 => &rcgen::PKCS_ECDSA_P384_SHA384,
+        Kind::P521 => &rcgen::PKCS_ECDSA_P521_SHA512,
+        Kind::Ed25519 => &rcgen::PKCS_ED25519,
+    };
+    let key = KeyPair::generate_for(algorithm).unwrap().serialize_der();
+    keys.push((kind, key.clone()));
+    key
+}

@@ -1,0 +1,10 @@
+//! Both sides over the public interface, in one thread and without sockets.
+//!
+//! For: what an application sees of handshakes and connections. Must not know: the crate's inside;
+//! peers that break the rules under the right keys are in `src/testing/`.
+//! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
+
+mod combinations;
+mod identity;
+mod negotiation;
+mod pair;

@@ -1,0 +1,248 @@
+//! A client and a server in one thread, and the wire between them.
+//!
+//! For: driving two handshakes against each other, with any delivery and with a tap on each
+//! direction, and moving data afterwards. Must not know: configurations. Next: `identity.rs`.
+
+use std::sync::Arc;
+
+use tercel::pki_types::ServerName;
+use tercel::{
+    Answer, ClientConfig, Connection, Error, Handshake, Next, Opened, Question, Received,
+    ServerConfig, Side,
+};
+
+/// How many bytes arrive at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Delivery {
+    /// All that was sent.
+    Whole,
+    /// One.
+    Bytes,
+    /// Now few, now many, by dice that fall the same way for the same seed.
+    Pieces(u64),
+}
+
+/// Sees what one side sends, and may change it.
+type Tap<'t> = Box<dyn FnMut(&mut Vec<u8>) + 't>;
+type Resolve<'t> = Box<dyn FnMut(Side, Question) -> Answer + 't>;
+
+/// Two handshakes about to meet.
+pub(crate) struct Pair<'t> {
+    client: Handshake,
+    server: Handshake,
+    delivery: Delivery,
+    to_server: Tap<'t>,
+    to_client: Tap<'t>,
+    resolve: Resolve<'t>,
+}
+
+/// Two ends of a connection.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub(crate) client: End,
+    pub(crate) server: End,
+}
+
+/// One end, and what it has received and not read.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) connection: Connection,
+    pub(crate) received: Received,
+}
+
+/// How a handshake failed on each side that knows of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) client: Option<Error>,
+    pub(crate) server: Option<Error>,
+}
+
+impl<'t> Pair<'t> {
+    pub(crate) fn new(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, name: &str) -> Self {
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        Self {
+            client: Handshake::client(Arc::clone(client), name),
+            server: Handshake::server(Arc::clone(server)),
+            delivery: Delivery::Whole,
+            to_server: Box::new(|_| {}),
+            to_client: Box::new(|_| {}),
+            resolve: Box::new(|side, question| panic!("{side:?} asks {question:?}")),
+        }
+    }
+
+    pub(crate) fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
+    pub(crate) fn tap_to_server(mut self, tap: impl FnMut(&mut Vec<u8>) + 't) -> Self {
+        self.to_server = Box::new(tap);
+        self
+    }
+
+    pub(crate) fn tap_to_client(mut self, tap: impl FnMut(&mut Vec<u8>) + 't) -> Self {
+        self.to_client = Box::new(tap);
+        self
+    }
+
+    pub(crate) fn answering(mut self, resolve: impl FnMut(Side, Question) -> Answer + 't) -> Self {
+        self.resolve = Box::new(resolve);
+        self
+    }
+
+    /// Runs both to their end.
+    pub(crate) fn connect(self) -> Result<Ends, Failure> {
+        let Self { client, server, delivery, mut to_server, mut to_client, mut resolve } = self;
+        let mut client = Party::new(Side::Client, client, delivery);
+        let mut server = Party::new(Side::Server, server, delivery);
+        loop {
+            let sent = client.step(&mut resolve, &mut to_server);
+            server.wire.extend(&sent);
+            let answered = server.step(&mut resolve, &mut to_client);
+            client.wire.extend(&answered);
+            let over = client.over() && server.over();
+            let arrived = client.receive() | server.receive();
+            if !arrived && sent.is_empty() && answered.is_empty() && (over || client.stuck()) {
+                break;
+            }
+        }
+        match (client.result, server.result) {
+            (Some(Ok(connection)), Some(Ok(answering))) => Ok(Ends {
+                client: End { connection, received: client.received },
+                server: End { connection: answering, received: server.received },
+            }),
+            (client, server) => Err(Failure {
+                client: client.and_then(Result::err),
+                server: server.and_then(Result::err),
+            }),
+        }
+    }
+}
+
+struct Party {
+    side: Side,
+    handshake: Handshake,
+    delivery: Delivery,
+    /// Sent to this party, and still on its way.
+    wire: Vec<u8>,
+    received: Received,
+    result: Option<Result<Connection, Error>>,
+    idle: bool,
+}
+
+impl Party {
+    fn new(side: Side, handshake: Handshake, delivery: Delivery) -> Self {
+        let (wire, received) = (Vec::new(), Received::new());
+        Self { side, handshake, delivery, wire, received, result: None, idle: false }
+    }
+
+    /// Goes as far as it can; what it sends.
+    fn step(&mut self, resolve: &mut Resolve<'_>, tap: &mut Tap<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        while self.result.is_none() {
+            match self.handshake.advance(&mut self.received, &mut out) {
+                Ok(Next::Receive) => break,
+                Ok(Next::Answer(question)) => {
+                    self.handshake.answer(resolve(self.side, question)).unwrap();
+                }
+                Ok(Next::Connected(connection)) => self.result = Some(Ok(*connection)),
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => self.result = Some(Err(error)),
+            }
+        }
+        if !out.is_empty() {
+            tap(&mut out);
+        }
+        out
+    }
+
+    /// Takes the next bytes off the wire. `false`: there are none, or no one to take them.
+    fn receive(&mut self) -> bool {
+        let count = self.delivery.next(self.wire.len());
+        self.idle = count == 0;
+        let piece: Vec<u8> = self.wire.drain(..count).collect();
+        self.received.extend(&piece);
+        count > 0
+    }
+
+    fn over(&self) -> bool {
+        self.result.is_some()
+    }
+
+    fn stuck(&self) -> bool {
+        self.idle
+    }
+}
+
+impl Delivery {
+    /// How many of these bytes arrive now.
+    fn next(&mut self, available: usize) -> usize {
+        match self {
+            Self::Whole => available,
+            Self::Bytes => available.min(1),
+            Self::Pieces(state) => {
+                // A linear congruential generator is dice enough.
+                *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let most = [1, 3, 17, 200, 5000][(*state >> 60) as usize % 5];
+                available.min(1 + (*state >> 33) as usize % most)
+            }
+        }
+    }
+}
+
+impl Ends {
+    /// Sends `data` from one side and returns what the other side reads.
+    pub(crate) fn transfer(&mut self, from: Side, data: &[u8], delivery: Delivery) -> Vec<u8> {
+        let (from, to) = self.both(from);
+        let mut wire = Vec::new();
+        from.connection.sender.seal_to(data, &mut wire).unwrap();
+        to.read(&wire, delivery).unwrap()
+    }
+
+    /// The two ends, this side first.
+    pub(crate) fn both(&mut self, first: Side) -> (&mut End, &mut End) {
+        match first {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
+        }
+    }
+
+    /// Data goes both ways.
+    pub(crate) fn talk(&mut self) {
+        assert_eq!(self.transfer(Side::Client, b"question", Delivery::Whole), b"question");
+        assert_eq!(self.transfer(Side::Server, b"answer", Delivery::Whole), b"answer");
+    }
+}
+
+impl End {
+    /// Everything that can be read out of `wire`, delivered so.
+    pub(crate) fn read(
+        &mut self,
+        mut wire: &[u8],
+        mut delivery: Delivery,
+    ) -> Result<Vec<u8>, Error> {
+        let mut data = Vec::new();
+        loop {
+            match self.connection.receiver.open(&mut self.received)? {
+                Opened::Data(piece) => data.extend_from_slice(piece),
+                Opened::More if !wire.is_empty() => {
+                    let (now, later) = wire.split_at(delivery.next(wire.len()));
+                    self.received.extend(now);
+                    wire = later;
+                }
+                _ => return Ok(data),
+            }
+        }
+    }
+}
+
+/// The records in these bytes: type and fragment of each.
+pub(crate) fn records(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let mut records = Vec::new();
+    while let Some((header, rest)) = bytes.split_first_chunk::<5>() {
+        let (fragment, rest) = rest.split_at(u16::from_be_bytes([header[3], header[4]]).into());
+        records.push((header[0], fragment.to_vec()));
+        bytes = rest;
+    }
+    records
+}

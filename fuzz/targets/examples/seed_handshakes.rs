@@ -1,0 +1,129 @@
+//! Writes the seeds of the handshake targets: flights that were recorded, and instructions.
+//! `cargo run -p tercel-fuzz-targets --example seed_handshakes`; again whenever what a side says changes.
+
+use std::path::Path;
+use std::{fs, io};
+
+use tercel_fuzz_targets::{CONFIGS, client_handshake, flights, server_handshake, two_sided};
+
+/// Pairs of configurations, client and server, that suit each other.
+const PAIRS: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (3, 3), (2, 0), (1, 0)];
+
+/// Whose records are altered: a stranger's, a confidant's.
+const STRANGER: u8 = 0;
+const CONFIDANT: u8 = 1;
+
+fn main() -> io::Result<()> {
+    for (client, server) in PAIRS {
+        let [by_client, by_server] = flights(client, server);
+        let name = format!("valid-{client}-{server}");
+        let by_client = input(server, [0, 0, 0], &by_client);
+        assert!(server_handshake(&by_client), "{name}");
+        save("server_handshake", &name, &by_client)?;
+        let by_server = input(client, [0, 0, 0], &by_server);
+        assert!(client_handshake(&by_server), "{name}");
+        save("client_handshake", &name, &by_server)?;
+    }
+    for client in [0, 2] {
+        let [_, by_server] = flights(client, CONFIGS);
+        save(
+            "client_handshake",
+            &format!("valid-{client}-rsa"),
+            &input(client, [0, 0, 0], &by_server),
+        )?;
+    }
+    for server in [0, 2] {
+        let [by_client, _] = flights(CONFIGS, server);
+        save(
+            "server_handshake",
+            &format!("valid-p256-{server}"),
+            &input(server, [0, 0, 0], &by_client),
+        )?;
+    }
+    let [by_client, by_server] = flights(0, 0);
+    save("server_handshake", "valid-pieces", &input(CONFIGS, [1, 7, 100], &by_client))?;
+    save("client_handshake", "valid-pieces", &input(CONFIGS, [1, 7, 100], &by_server))?;
+
+    for (client, server) in PAIRS {
+        for between in [STRANGER, CONFIDANT] {
+            let configs = u8::try_from(client | server << 2).unwrap_or_default();
+            let name = format!("valid-{client}-{server}-{between}");
+            let played = [&[configs, between], USUAL].concat();
+            assert!(two_sided(&played), "{name}");
+            save("two_sided", &name, &played)?;
+        }
+    }
+    // A long one, because a fuzzer takes its measure from the seeds.
+    let long = [&[0, CONFIDANT][..], &USUAL.repeat(8)].concat();
+    assert!(two_sided(&long), "long");
+    save("two_sided", "valid-long", &long)?;
+    for (name, instructions) in SCRIPTS {
+        for (pair, configs) in [("tls13", 0), ("tls12", 0b1010)] {
+            let played = [&[configs, CONFIDANT], *instructions].concat();
+            two_sided(&played);
+            save("two_sided", &format!("{pair}-{name}"), &played)?;
+        }
+    }
+    Ok(())
+}
+
+const SERVER: u8 = 0x80;
+
+/// Data both ways, in several manners, and a change of keys.
+const USUAL: &[u8] = &[
+    18,
+    19,
+    0,
+    200,
+    SERVER | 19,
+    16,
+    0,
+    18,
+    21,
+    1,
+    19,
+    1,
+    0,
+    18,
+    SERVER | 20,
+    2,
+    0,
+    4,
+    0,
+    18,
+    SERVER | 24,
+    1,
+    0,
+    19,
+    3,
+    0,
+    18,
+    SERVER | 21,
+    0,
+    SERVER | 19,
+    0,
+    1,
+    18,
+];
+
+/// What only a confidant can do.
+const SCRIPTS: &[(&str, &[u8])] = &[
+    ("tickets", &[18, SERVER | 19, 0, 9, SERVER | 3, 0, 10, 18]),
+    ("key-updates", &[18, SERVER | 3, 0, 9, 19, 0, 9, 3, 0, 8, 18]),
+    ("renegotiation", &[18, SERVER | 3, 0, 7, 18]),
+    ("warnings", &[18, 3, 0, 4, 3, 0, 4, 16, 18]),
+    ("split-flight", &[16, SERVER | 9, 2, 0, 9, SERVER | 10, 2, 18]),
+    ("altered-flight", &[16, SERVER | 6, 2, 0, 6, 0, 2, 1, 2, SERVER | 11, 2, 18]),
+    ("other-epoch", &[16, 18, 19, 0, 9, 13, 0, 1, 18]),
+    ("data-in-handshake", &[16, SERVER | 3, 2, 15, 18]),
+];
+
+fn input(config: usize, pieces: [u8; 3], bytes: &[u8]) -> Vec<u8> {
+    [&[u8::try_from(config).unwrap_or_default()], &pieces[..], bytes].concat()
+}
+
+fn save(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), bytes)
+}

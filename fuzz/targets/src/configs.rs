@@ -1,0 +1,174 @@
+//! The configurations that inputs choose from, and the application behind those that ask.
+//!
+//! Built once: a run must not pay for them. Cipher suites are named, so that every machine prefers the same.
+//! Must not know: how a handshake is driven. Next: [`crate::peer`].
+
+use std::sync::{Arc, OnceLock};
+
+use pki_types::ServerName;
+use tercel::wire::{CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
+use tercel::{
+    AcceptAnyPeer, Answer, ChooseConfig, ClientAuth, ClientConfig, Credentials, Handshake, Padding,
+    Policy, Question, SelectCredential, ServerConfig,
+};
+
+use crate::material;
+use crate::two_sided::keys::ThreadLog;
+
+/// How many configurations of each side an input can choose.
+pub const CONFIGS: usize = 4;
+
+/// One more each, with keys whose signatures are random: good for recording what the other side will read.
+const COUNT: usize = CONFIGS + 1;
+
+const SUITES: [CipherSuite; 6] = [
+    CipherSuite::TLS_AES_128_GCM_SHA256,
+    CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
+    CipherSuite::TLS_AES_256_GCM_SHA384,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+    CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+];
+
+/// A client's handshake: the usual one, a decorated one, TLS 1.2, one that asks, one with another kind of key.
+pub(crate) fn client(choice: usize) -> Handshake {
+    static CONFIGS: OnceLock<[Arc<ClientConfig>; COUNT]> = OnceLock::new();
+    let config = &CONFIGS.get_or_init(clients)[choice % COUNT];
+    let name = ServerName::try_from("localhost").expect("a name");
+    Handshake::client(Arc::clone(config), name)
+}
+
+/// A server's handshake: the usual one, one that retries, TLS 1.2, one that asks, one with another kind of key.
+pub(crate) fn server(choice: usize) -> Handshake {
+    Handshake::server(Arc::clone(&servers()[choice % COUNT]))
+}
+
+/// The application, when a handshake asks it.
+pub(crate) fn answer(question: &Question) -> Answer {
+    match question {
+        Question::ChooseConfig(question) => question.resolve(&Application),
+        Question::SelectCredential(question) => question.resolve(&Application),
+        Question::VerifyPeer(question) => question.resolve(&AcceptAnyPeer),
+        Question::Sign(question) => {
+            // A server's leaf and a client's differ, so the one with the server's names is the server's.
+            let key = match question.credential().chain() == material::remote_server().chain() {
+                true => material::server_key(),
+                false => material::client_key(),
+            };
+            question.resolve(&key)
+        }
+        Question::FindSession(_) => Answer::Session(None),
+        Question::AdmitEarlyData(_) => Answer::EarlyData(false),
+        _ => panic!("a question nobody knows: {question:?}"),
+    }
+}
+
+/// An answer that `question` does not have.
+pub(crate) fn wrong_answer(question: &Question) -> Answer {
+    match question {
+        Question::FindSession(_) => Answer::Config(None),
+        _ => Answer::Session(None),
+    }
+}
+
+struct Application;
+
+impl ChooseConfig for Application {
+    fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
+        let asking = &servers()[CONFIGS - 1];
+        (!hello.cipher_suites.is_empty()).then(|| Arc::clone(asking))
+    }
+}
+
+impl SelectCredential for Application {
+    fn select_credential(
+        &self,
+        request: &tercel::CredentialRequest<'_>,
+    ) -> Option<Arc<tercel::Credential>> {
+        static KNOWN: OnceLock<[Credentials; 2]> = OnceLock::new();
+        let [server, client] = KNOWN.get_or_init(|| {
+            [material::remote_server(), material::remote_client()]
+                .map(|credential| Credentials::new(vec![credential]))
+        });
+        match request.side {
+            tercel::Side::Server => server.select_credential(request),
+            tercel::Side::Client => client.select_credential(request),
+        }
+    }
+}
+
+fn clients() -> [Arc<ClientConfig>; COUNT] {
+    let builder = || {
+        let log = Arc::new(ThreadLog);
+        let builder = ClientConfig::builder().clock(material::clock()).key_log(log);
+        builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["h2", "http/1.1"])
+    };
+    let groups = [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
+    [
+        builder()
+            .roots(material::roots())
+            .groups(&groups)
+            .credential(material::client())
+            .record_size_limit(4097),
+        builder()
+            .roots(material::roots())
+            .versions(&[ProtocolVersion::TLS1_3])
+            .groups(&groups[1..])
+            .key_shares(&[NamedGroup::X25519])
+            .credential(material::client())
+            .shuffle_extensions(true)
+            .grease(true)
+            .request_signed_certificate_timestamps(true)
+            .padding(Padding::Block(64)),
+        builder()
+            .roots(material::roots())
+            .versions(&[ProtocolVersion::TLS1_2])
+            .groups(&groups[1..])
+            .credential(material::client()),
+        builder()
+            .verifier(Policy::Ask)
+            .credentials(Policy::Ask)
+            .groups(&groups[1..])
+            .middlebox_compatibility(false)
+            .tolerate_truncation(true),
+        builder().roots(material::roots()).groups(&groups[1..]).credential(material::p256_client()),
+    ]
+    .map(|builder| builder.build().expect("a client's configuration"))
+}
+
+fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
+    static CONFIGS: OnceLock<[Arc<ServerConfig>; COUNT]> = OnceLock::new();
+    let builder = || {
+        let log = Arc::new(ThreadLog);
+        let builder = ServerConfig::builder().clock(material::clock()).key_log(log);
+        builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["http/1.1", "h2"])
+    };
+    let groups = [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
+    CONFIGS.get_or_init(|| {
+        [
+            builder()
+                .credential(material::server())
+                .client_auth(ClientAuth::Optional, material::roots())
+                .groups(&groups)
+                .record_size_limit(2000),
+            builder()
+                .credential(material::server())
+                .client_auth(ClientAuth::Required, material::roots())
+                .groups(&groups[2..])
+                .padding(Padding::Block(512)),
+            builder()
+                .credential(material::server())
+                .client_auth(ClientAuth::Optional, material::roots())
+                .versions(&[ProtocolVersion::TLS1_2])
+                .groups(&groups[1..]),
+            builder()
+                .choose_config(Policy::Ask)
+                .credentials(Policy::Ask)
+                .client_verifier(ClientAuth::Required, Policy::Ask)
+                .groups(&groups[1..])
+                .ignore_unknown_alpn(true),
+            builder().credential(material::rsa_server()).groups(&groups[1..]),
+        ]
+        .map(|builder| builder.build().expect("a server's configuration"))
+    })
+}

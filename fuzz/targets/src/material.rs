@@ -1,0 +1,99 @@
+//! What every run uses alike: certificates from files, and a moment that never passes.
+//!
+//! Must not know: configurations. Next: [`crate::configs`]; `examples/make_material.rs` made the files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
+use tercel::crypto::SigningKey;
+use tercel::{Clock, Credential};
+use tercel_pki::Roots;
+
+const ROOT: &[u8] = include_bytes!("../material/root.der");
+const MIDDLE: &[u8] = include_bytes!("../material/middle.der");
+const SERVER: &[u8] = include_bytes!("../material/server.der");
+const SERVER_KEY: &[u8] = include_bytes!("../material/server.key.der");
+const CLIENT: &[u8] = include_bytes!("../material/client.der");
+const CLIENT_KEY: &[u8] = include_bytes!("../material/client.key.der");
+
+const RSA_SERVER: &[u8] = include_bytes!("../material/rsa-server.der");
+const RSA_SERVER_KEY: &[u8] = include_bytes!("../material/rsa-server.key.der");
+const P256_CLIENT: &[u8] = include_bytes!("../material/p256-client.der");
+const P256_CLIENT_KEY: &[u8] = include_bytes!("../material/p256-client.key.der");
+
+/// The one authority.
+pub(crate) fn roots() -> Roots {
+    let mut roots = Roots::new();
+    roots.add_der(&CertificateDer::from(ROOT)).expect("the root is an authority");
+    roots
+}
+
+/// Chain and key of the server.
+pub(crate) fn server() -> Credential {
+    Credential::new(chain(SERVER), &key(SERVER_KEY))
+        .expect("the server's files fit together")
+        .ocsp_response(vec![0x30, 0])
+        .signed_certificate_timestamps(vec![0, 3, 0, 1, 7])
+}
+
+/// A server whose signatures are not the same each time: for recording only.
+pub(crate) fn rsa_server() -> Credential {
+    Credential::new(chain(RSA_SERVER), &key(RSA_SERVER_KEY)).expect("the files fit together")
+}
+
+/// A client whose signatures are not the same each time: for recording only.
+pub(crate) fn p256_client() -> Credential {
+    Credential::new(chain(P256_CLIENT), &key(P256_CLIENT_KEY)).expect("the files fit together")
+}
+
+/// Chain and key of the client.
+pub(crate) fn client() -> Credential {
+    Credential::new(chain(CLIENT), &key(CLIENT_KEY)).expect("the client's files fit together")
+}
+
+/// The server's chain; its key is asked for.
+pub(crate) fn remote_server() -> Credential {
+    Credential::remote(chain(SERVER)).expect("the server's chain can be read")
+}
+
+/// The client's chain; its key is asked for.
+pub(crate) fn remote_client() -> Credential {
+    Credential::remote(chain(CLIENT)).expect("the client's chain can be read")
+}
+
+/// The key behind [`remote_server`].
+pub(crate) fn server_key() -> SigningKey {
+    SigningKey::from_der(SERVER_KEY).expect("the server's key can be read")
+}
+
+/// The key behind [`remote_client`].
+pub(crate) fn client_key() -> SigningKey {
+    SigningKey::from_der(CLIENT_KEY).expect("the client's key can be read")
+}
+
+/// 28 May 2026, for ever.
+pub(crate) fn now() -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000))
+}
+
+/// Tells [`now`].
+pub(crate) fn clock() -> Arc<dyn Clock> {
+    Arc::new(Stopped)
+}
+
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> UnixTime {
+        now()
+    }
+}
+
+fn chain(leaf: &'static [u8]) -> Vec<CertificateDer<'static>> {
+    vec![CertificateDer::from(leaf), CertificateDer::from(MIDDLE)]
+}
+
+fn key(der: &'static [u8]) -> PrivateKeyDer<'static> {
+    PrivatePkcs8KeyDer::from(der).into()
+}

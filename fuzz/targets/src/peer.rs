@@ -1,0 +1,287 @@
+//! One side of a connection, from its first byte to its end, with everything that must hold on the way.
+//!
+//! Randomness starts again from the same seed at every call, so that a flight recorded in one run fits another.
+//! Must not know: what is on the other side. Next: [`crate::one_sided`], [`crate::two_sided`].
+
+use tercel::crypto::deterministic::with_seed;
+use tercel::{Answer, Connection, Error, Filled, Handshake, Misuse, Next, Opened, Received, Side};
+
+use crate::configs;
+use crate::two_sided::keys;
+
+/// The largest record there is: a peer that waits for more holds less than that.
+const MAX_RECORD: usize = 5 + (1 << 14) + 2048;
+
+/// Questions one handshake may ask: each kind once or twice.
+const MAX_QUESTIONS: usize = 8;
+
+/// A client or a server.
+pub(crate) struct Peer {
+    side: Side,
+    handshake: Handshake,
+    pub(crate) connection: Option<Box<Connection>>,
+    received: Received,
+    /// What is to be sent.
+    pub(crate) out: Vec<u8>,
+    /// Why it is over, once it is.
+    pub(crate) error: Option<Error>,
+    /// The peer sent close_notify.
+    pub(crate) closed: bool,
+    /// Data is opened into a buffer of this size; in place if it is 0.
+    pub(crate) room: usize,
+    buffer: Vec<u8>,
+    /// Bytes of application data that were sent.
+    pub(crate) sent: usize,
+    /// Bytes of application data that arrived.
+    pub(crate) arrived: usize,
+    /// Every byte that arrived was the next of those the other side sends.
+    pub(crate) intact: bool,
+}
+
+impl Peer {
+    /// A side that has not said anything yet, by one of the configurations.
+    pub(crate) fn new(side: Side, config: usize) -> Self {
+        let handshake = with_seed(seed(side), || match side {
+            Side::Client => configs::client(config),
+            Side::Server => configs::server(config),
+        });
+        Self {
+            side,
+            handshake,
+            connection: None,
+            received: Received::new(),
+            out: Vec::new(),
+            error: None,
+            closed: false,
+            room: 0,
+            buffer: Vec::new(),
+            sent: 0,
+            arrived: 0,
+            intact: true,
+        }
+    }
+
+    /// Takes these bytes and does everything they allow.
+    pub(crate) fn receive(&mut self, bytes: &[u8]) {
+        if self.error.is_some() || self.closed {
+            return;
+        }
+        self.received.extend(bytes);
+        self.act(|peer| {
+            if peer.connection.is_none() {
+                peer.shake_hands();
+            }
+            if peer.connection.is_some() {
+                peer.read();
+            }
+        });
+    }
+
+    /// Lets `action` use the connection, if there is one; a misuse that is refused is no fault.
+    pub(crate) fn act_connected(
+        &mut self,
+        action: impl FnOnce(&mut Connection, &mut Vec<u8>) -> Result<(), Error>,
+    ) {
+        self.act(|peer| {
+            let Some(connection) = &mut peer.connection else { return };
+            if let Err(error) = action(connection, &mut peer.out) {
+                assert!(
+                    matches!(error, Error::Misuse(_) | Error::Local(_)),
+                    "sending fails for reasons of our own only: {error:?}"
+                );
+            }
+        });
+    }
+
+    /// Sends the next `length` bytes of what this side has to say.
+    pub(crate) fn send(&mut self, length: usize) {
+        let data: Vec<u8> = (self.sent..self.sent + length).map(|at| said(self.side, at)).collect();
+        let mut consumed = 0;
+        self.act_connected(|connection, out| {
+            connection.sender.seal_to(&data, out)?;
+            consumed = length;
+            Ok(())
+        });
+        self.sent += consumed;
+    }
+
+    /// The same by way of a slice of `room` bytes, which may be too small.
+    pub(crate) fn send_through(&mut self, length: usize, room: usize) {
+        let data: Vec<u8> = (self.sent..self.sent + length).map(|at| said(self.side, at)).collect();
+        let mut consumed = 0;
+        self.act_connected(|connection, out| {
+            let mut buffer = vec![0; room];
+            let sealed = connection.sender.seal(&data, &mut buffer)?;
+            assert!(sealed.consumed <= length && sealed.written <= room);
+            out.extend_from_slice(&buffer[..sealed.written]);
+            consumed = sealed.consumed;
+            Ok(())
+        });
+        self.sent += consumed;
+    }
+
+    /// The transport has ended.
+    pub(crate) fn end(&mut self) {
+        let ended = match &mut self.connection {
+            Some(connection) => connection.receiver.end_of_input(),
+            None => self.handshake.end_of_input(),
+        };
+        if let Err(error) = ended {
+            self.error.get_or_insert(error);
+        } else {
+            self.closed = true;
+        }
+        self.check_final();
+    }
+
+    /// Whether it was connected and has not failed since.
+    pub(crate) fn is_well(&self) -> bool {
+        self.connection.is_some() && self.error.is_none()
+    }
+
+    fn act(&mut self, action: impl FnOnce(&mut Self)) {
+        keys::log_for(self.side, || with_seed(seed(self.side), || action(self)));
+    }
+
+    fn shake_hands(&mut self) {
+        for _ in 0..MAX_QUESTIONS {
+            match self.handshake.advance(&mut self.received, &mut self.out) {
+                Ok(Next::Receive) => {
+                    assert!(self.received.unread().len() < MAX_RECORD, "a record was there");
+                    return;
+                }
+                Ok(Next::Answer(question)) => {
+                    let misuse = self.handshake.advance(&mut self.received, &mut self.out);
+                    assert_eq!(misuse.err(), Some(Misuse::QuestionOpen.into()));
+                    let misuse = self.handshake.answer(configs::wrong_answer(&question));
+                    assert_eq!(misuse, Err(Misuse::WrongAnswer.into()));
+                    let answered = self.handshake.answer(configs::answer(&question));
+                    assert_eq!(answered, Ok(()));
+                }
+                Ok(Next::Connected(connection)) => {
+                    self.connection = Some(connection);
+                    self.check_handshake_over();
+                    return;
+                }
+                Ok(next) => panic!("nobody agreed to {next:?}"),
+                Err(error) => {
+                    assert!(!matches!(error, Error::Misuse(_)), "{error:?} is not the caller's");
+                    self.error = Some(error);
+                    self.check_handshake_over();
+                    return;
+                }
+            }
+        }
+        panic!("the handshake asks without end");
+    }
+
+    /// An end is final: nothing is read, nothing written, whatever is tried.
+    fn check_handshake_over(&mut self) {
+        let (unread, written) = (self.received.unread().len(), self.out.len());
+        let over = Some(Error::from(Misuse::HandshakeOver));
+        assert_eq!(self.handshake.advance(&mut self.received, &mut self.out).err(), over);
+        assert_eq!(self.handshake.answer(Answer::EarlyData(true)).err(), over);
+        assert_eq!(self.handshake.end_of_input().err(), over);
+        assert_eq!((self.received.unread().len(), self.out.len()), (unread, written));
+    }
+
+    fn read(&mut self) {
+        // Each call takes a record at least, and a record has five bytes.
+        let calls = self.received.unread().len() / 5 + 2;
+        for _ in 0..calls {
+            match self.read_once() {
+                Ok(true) => {}
+                Ok(false) => {
+                    let waits = self.received.unread().len() < MAX_RECORD;
+                    assert!(waits || self.closed, "a record was there");
+                    self.send_control();
+                    return;
+                }
+                Err(error) => {
+                    assert!(!matches!(error, Error::Misuse(_)), "{error:?} is not the caller's");
+                    self.error = Some(error);
+                    self.send_control();
+                    self.check_final();
+                    return;
+                }
+            }
+        }
+        panic!("reading does not end");
+    }
+
+    /// Whether there may be more.
+    fn read_once(&mut self) -> Result<bool, Error> {
+        let Some(connection) = &mut self.connection else { return Ok(false) };
+        let mut filled = Filled::TooSmall;
+        if self.room > 0 {
+            self.buffer.resize(self.room, 0);
+            filled = connection.receiver.open_into(&mut self.received, &mut self.buffer)?;
+        }
+        match filled {
+            Filled::Data(length) => {
+                let data = self.buffer[..length].to_vec();
+                self.arrive(&data);
+            }
+            Filled::TooSmall => match connection.receiver.open(&mut self.received)? {
+                Opened::Data(data) => {
+                    let data = data.to_vec();
+                    self.arrive(&data);
+                }
+                Opened::Closed => self.closed = true,
+                _ => return Ok(false),
+            },
+            Filled::Closed => self.closed = true,
+            _ => return Ok(false),
+        }
+        Ok(!self.closed)
+    }
+
+    fn arrive(&mut self, data: &[u8]) {
+        assert!(!data.is_empty(), "no data is no event");
+        let other = match self.side {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        let mut expected = (self.arrived..).map(|at| said(other, at));
+        self.intact &= data.iter().all(|byte| Some(*byte) == expected.next());
+        self.arrived += data.len();
+    }
+
+    fn send_control(&mut self) {
+        let Some(connection) = &mut self.connection else { return };
+        if let Err(error) = connection.sender.control(&mut self.out) {
+            assert!(matches!(error, Error::Local(_)), "{error:?}");
+        }
+    }
+
+    /// A receiver that failed or was closed says so for ever, and a failure stops the sender.
+    fn check_final(&mut self) {
+        let Some(connection) = &mut self.connection else { return self.check_handshake_over() };
+        let mut room = [0; 64];
+        let unread = self.received.unread().len();
+        let again = connection.receiver.open(&mut self.received).map(|opened| match opened {
+            Opened::Closed => {}
+            _ => panic!("a receiver came back to life"),
+        });
+        let into = connection.receiver.open_into(&mut self.received, &mut room);
+        assert_eq!(again.err(), self.error);
+        assert_eq!(into.err(), self.error);
+        assert_eq!(self.received.unread().len(), unread);
+        if !matches!(self.error, None | Some(Error::Truncated)) {
+            let written = self.out.len();
+            let refused = connection.sender.seal_to(b"more", &mut self.out);
+            assert!(matches!(refused, Err(Error::Local(_))), "{refused:?}");
+            assert_eq!(self.out.len(), written);
+        }
+    }
+}
+
+/// The byte that a side says at this place.
+fn said(side: Side, at: usize) -> u8 {
+    let [.., byte, _, _] = (at as u64).wrapping_mul(0x9e37_79b1).to_be_bytes();
+    byte ^ if side == Side::Client { 0x55 } else { 0 }
+}
+
+fn seed(side: Side) -> u64 {
+    if side == Side::Client { 1 } else { 2 }
+}

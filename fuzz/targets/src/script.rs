@@ -1,0 +1,38 @@
+//! An input read as instructions: bytes, small numbers, pieces. It ends, and never fails.
+//!
+//! Must not know: what is instructed. Next: [`crate::two_sided`].
+
+/// The rest of an input.
+pub(crate) struct Script<'a>(&'a [u8]);
+
+impl<'a> Script<'a> {
+    pub(crate) fn new(input: &'a [u8]) -> Self {
+        Self(input)
+    }
+
+    /// The next byte.
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// The next two bytes, as a number.
+    pub(crate) fn number(&mut self) -> Option<usize> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(usize::from(u16::from_be_bytes(*first)))
+    }
+
+    /// The next bytes, as many as there are of `length`.
+    pub(crate) fn take(&mut self, length: usize) -> &'a [u8] {
+        let (now, later) = self.0.split_at(length.min(self.0.len()));
+        self.0 = later;
+        now
+    }
+
+    /// Everything that is left.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+}

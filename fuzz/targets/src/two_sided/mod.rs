@@ -1,0 +1,281 @@
+//! A client and a server that talk to each other, and someone between them.
+//!
+//! The input is a list of instructions: what the sides do, what arrives, what becomes of it on the way.
+//! Must not know: messages. Next: [`crate::peer`], [`middle`].
+
+pub(crate) mod keys;
+mod middle;
+
+use tercel::Side;
+use tercel::wire::AlertDescription;
+
+use crate::configs::CONFIGS;
+use crate::peer::Peer;
+use crate::script::Script;
+use middle::Middle;
+
+/// Plays an input: the first byte chooses the configurations, the next the one between; then instructions.
+///
+/// In the end everything still under way arrives, both sides send a little, and close. Whether both were
+/// connected and got all of it.
+pub fn two_sided(input: &[u8]) -> bool {
+    let mut world = World::play(input);
+    let is_well = world.finish();
+    world.check_data();
+    is_well
+}
+
+/// Everything that client and server say to each other when nobody disturbs them: seeds for targets with one side.
+#[must_use]
+pub fn flights(client: usize, server: usize) -> [Vec<u8>; 2] {
+    keys::forget();
+    let mut world = World::new([client, server], 0);
+    let mut said = [Vec::new(), Vec::new()];
+    for round in 0..MAX_ROUNDS {
+        for from in [0, 1] {
+            if round == MAX_ROUNDS / 2 {
+                world.peers[from].send(40);
+                world.peers[from].act_connected(|it, out| it.sender.close(out));
+                world.collect();
+            }
+            while let Some(bytes) = world.ways[from].hand_out() {
+                said[from].extend_from_slice(&bytes);
+                world.peers[1 - from].receive(&bytes);
+            }
+            world.collect();
+        }
+    }
+    said
+}
+
+/// Instructions that are enough.
+const MAX_STEPS: usize = 300;
+
+/// Rounds in which two sides come to rest: a handshake has three, and there may be two after it.
+const MAX_ROUNDS: usize = 16;
+
+/// What a side may have said at most when it was told to say little.
+const MAX_SENT: usize = 1 << 20;
+
+struct World {
+    peers: [Peer; 2],
+    /// From the peer of the same place.
+    ways: [Middle; 2],
+    /// Data arrives in pieces of this length; as it was sent if it is 0.
+    piece: usize,
+    is_confidant: bool,
+    written: usize,
+}
+
+impl World {
+    fn play(input: &[u8]) -> Self {
+        keys::forget();
+        let mut script = Script::new(input);
+        let configs = usize::from(script.byte().unwrap_or(0));
+        let configs = [configs % CONFIGS, configs / CONFIGS % CONFIGS];
+        let mut world = Self::new(configs, script.byte().unwrap_or(0));
+        for _ in 0..MAX_STEPS {
+            if world.step(&mut script).is_none() {
+                break;
+            }
+        }
+        world
+    }
+
+    fn new([client, server]: [usize; 2], between: u8) -> Self {
+        let is_confidant = between & 1 == 1;
+        let sides = [Side::Client, Side::Server];
+        let mut world = Self {
+            peers: [Peer::new(Side::Client, client), Peer::new(Side::Server, server)],
+            ways: sides.map(|side| Middle::new(side, is_confidant)),
+            piece: usize::from(between >> 4),
+            is_confidant,
+            written: 0,
+        };
+        world.peers[0].room = if between & 2 == 0 { 0 } else { 1 << 15 };
+        world.peers[1].room = if between & 4 == 0 { 0 } else { 1 << 15 };
+        world.peers[0].receive(&[]);
+        world.collect();
+        world
+    }
+
+    /// Follows one instruction. `None` at the end of the script.
+    fn step(&mut self, script: &mut Script<'_>) -> Option<()> {
+        let instruction = script.byte()?;
+        let from = usize::from(instruction >> 7);
+        let (peer, way) = (&mut self.peers[from], &mut self.ways[from]);
+        match instruction & 0x1f {
+            tamper @ 0..16 => drop(way.tamper(tamper, script)),
+            16 => self.deliver(from),
+            17 => (0..script.byte()? % 8).for_each(|_| self.deliver(from)),
+            18 => self.settle(),
+            19 => peer.send(script.number()? % 5000),
+            20 => peer.send_through(script.number()? % 5000, script.number()? % 5000),
+            21 => {
+                let request = script.byte()? & 1 == 1;
+                peer.act_connected(|it, out| it.sender.update_key(request, out));
+            }
+            22 => peer.act_connected(|it, out| it.sender.close(out)),
+            23 => {
+                let alert = AlertDescription(script.byte()?);
+                peer.act_connected(|it, out| it.sender.abort(alert, out));
+            }
+            24 => peer.room = script.number()? % (1 << 15),
+            25 => peer.act_connected(|it, out| it.sender.control(out)),
+            26 => peer.end(),
+            _ => self.piece = usize::from(script.byte()?),
+        }
+        self.collect();
+        Some(())
+    }
+
+    /// What the sides sent is under way.
+    fn collect(&mut self) {
+        for (peer, way) in self.peers.iter_mut().zip(&mut self.ways) {
+            self.written += peer.out.len();
+            way.take_in(&peer.out);
+            peer.out.clear();
+        }
+        assert!(self.written < MAX_SENT, "{} bytes were written", self.written);
+        if let Some(random) = self.ways[1].server_random() {
+            self.ways.iter_mut().for_each(|way| way.set_server_random(random));
+        }
+    }
+
+    /// The next record from this side arrives at the other.
+    fn deliver(&mut self, from: usize) {
+        let Some(bytes) = self.ways[from].hand_out() else { return };
+        let piece = if self.piece == 0 { bytes.len().max(1) } else { self.piece };
+        bytes.chunks(piece).for_each(|piece| self.peers[1 - from].receive(piece));
+        self.collect();
+    }
+
+    /// Everything arrives, until nobody has anything to say.
+    fn settle(&mut self) {
+        for _ in 0..MAX_ROUNDS {
+            if self.ways.iter().all(Middle::is_empty) {
+                return;
+            }
+            for from in [0, 1] {
+                while !self.ways[from].is_empty() {
+                    self.deliver(from);
+                }
+            }
+        }
+        panic!("the sides do not come to rest");
+    }
+
+    /// Everything arrives, and both sides say a little more and close. Whether all of it came through.
+    fn finish(&mut self) -> bool {
+        self.settle();
+        for peer in &mut self.peers {
+            peer.send(100);
+        }
+        self.collect();
+        self.settle();
+        self.check_agreement();
+        for peer in &mut self.peers {
+            peer.act_connected(|it, out| it.sender.close(out));
+        }
+        self.collect();
+        self.settle();
+        let is_well = self.peers.iter().all(Peer::is_well);
+        self.peers.iter_mut().for_each(Peer::end);
+        let [client, server] = &self.peers;
+        let all = client.sent == server.arrived && server.sent == client.arrived;
+        is_well && all && client.sent > 0 && server.sent > 0
+    }
+
+    /// Only who has the keys can put in a word.
+    fn check_data(&self) {
+        let [client, server] = &self.peers;
+        for (from, to) in [(client, server), (server, client)] {
+            assert!(self.is_confidant || to.intact, "data was altered");
+            assert!(self.is_confidant || to.arrived <= from.sent, "data was repeated");
+        }
+    }
+
+    /// Two sides that are connected are connected to each other, and agree on what they agreed on.
+    fn check_agreement(&self) {
+        let [Some(client), Some(server)] = [0, 1].map(|side| self.peers[side].connection.as_ref())
+        else {
+            return;
+        };
+        let [ours, theirs] = [&client.facts, &server.facts];
+        assert_eq!(ours.version, theirs.version);
+        assert_eq!(ours.cipher_suite, theirs.cipher_suite);
+        assert_eq!(ours.group, theirs.group);
+        assert_eq!(ours.alpn, theirs.alpn);
+        assert_eq!(ours.retried, theirs.retried);
+        assert_eq!(ours.extended_main_secret, theirs.extended_main_secret);
+        assert_eq!(ours.peer_signature_scheme, theirs.own_signature_scheme);
+        assert_eq!(ours.own_signature_scheme, theirs.peer_signature_scheme);
+        let exported = [client, server].map(|connection| {
+            let mut out = [0; 32];
+            connection.exporter.export(b"EXPORTER-fuzz", Some(b"context"), &mut out).map(|()| out)
+        });
+        assert!(exported[0].is_ok() && exported[0] == exported[1]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tercel::wire::AlertDescription;
+    use tercel::{Error, Peer as Broken};
+
+    use super::*;
+
+    const TLS13: u8 = 0;
+    const TLS12: u8 = 0b1010;
+    const STRANGER: u8 = 0;
+    const CONFIDANT: u8 = 1;
+    const BY_SERVER: u8 = 0x80;
+
+    /// How client and server end.
+    fn errors(input: &[u8]) -> [Option<Error>; 2] {
+        let mut world = World::play(input);
+        world.finish();
+        world.peers.map(|peer| peer.error)
+    }
+
+    #[test]
+    fn undisturbed_sides_end_well() {
+        for configs in [TLS13, TLS12, 0b0101, 0b1111] {
+            for between in [STRANGER, CONFIDANT, 0x17, 0xf0] {
+                assert!(two_sided(&[configs, between]), "{configs} {between}");
+                assert_eq!(errors(&[configs, between]), [None, None]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stranger_cannot_alter_a_record() {
+        let flip = [18, 19, 0, 9, 5, 0, 0, 7, 1];
+        for configs in [TLS13, TLS12] {
+            let errors = errors(&[&[configs, STRANGER], &flip[..]].concat());
+            let told = Error::AlertReceived(AlertDescription::BAD_RECORD_MAC);
+            assert_eq!(errors, [Some(told), Some(Broken::BadRecordMac.into())]);
+        }
+    }
+
+    #[test]
+    fn a_confidant_can_say_what_the_sides_never_would() {
+        let renegotiate = [18, BY_SERVER | 3, 0, 7];
+        let [client, _] = errors(&[&[TLS12, CONFIDANT], &renegotiate[..]].concat());
+        assert_eq!(client, Some(Broken::Renegotiation.into()));
+        let [client, _] = errors(&[&[TLS13, CONFIDANT], &renegotiate[..]].concat());
+        assert_eq!(client, Some(Broken::UnexpectedMessage.into()));
+        // A KeyUpdate that is not the peer's own moves the receiver's keys, and the confidant goes along.
+        let update = [18, 3, 0, 9, 19, 0, 9, 18];
+        assert_eq!(errors(&[&[TLS13, CONFIDANT], &update[..]].concat()), [None, None]);
+    }
+
+    #[test]
+    fn a_confidant_alters_what_is_protected_in_a_handshake() {
+        // One bit of EncryptedExtensions: found at the signature, over a transcript that was another.
+        let alter = [16, BY_SERVER | 5, 2, 0, 9, 1];
+        let [client, _] = errors(&[&[TLS13, CONFIDANT], &alter[..]].concat());
+        let record_altered = Some(Error::from(Broken::BadRecordMac));
+        assert!(client.is_some() && client != record_altered, "{client:?}");
+    }
+}
