@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
+use super::scheme;
 use crate::keys::suite::{self, Suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
@@ -163,6 +164,13 @@ impl Common {
         } else {
             ProtocolVersion::TLS1_2
         })
+    }
+
+    /// The schemes to offer to a peer with which this is the highest version possible.
+    pub(crate) fn schemes_for(&self, version: ProtocolVersion) -> Vec<SignatureScheme> {
+        let tls13 = version == ProtocolVersion::TLS1_3;
+        let fits = |scheme: &SignatureScheme| tls13 || !scheme::is_for_tls13_only(*scheme);
+        self.signature_schemes.iter().copied().filter(fits).collect()
     }
 
     /// The usable suites, best first.

@@ -6,5 +6,6 @@
 
 mod combinations;
 mod identity;
+mod ml_dsa;
 mod negotiation;
 mod pair;

@@ -166,12 +166,14 @@ impl Offer {
             .into_iter()
             .filter(|version| common.has_version(*version))
             .collect();
+        let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
+        let schemes = common.schemes_for(highest);
         let extensions = ClientExtensions {
             server_name: host.map(ServerNameOffer::HostName),
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
-            signature_algorithms: Some(List::of(&common.signature_schemes)),
+            signature_algorithms: Some(List::of(&schemes)),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             extended_master_secret: tls12.then_some(()),
