@@ -4,6 +4,7 @@
 //! RFC's figure, and carries out what it orders. An error becomes an alert here and nowhere else.
 //! Must not know: sockets, clocks. Next: [`driver`], then `tls13/server.rs`.
 
+pub(crate) mod compression;
 pub(crate) mod coroutine;
 pub(crate) mod driver;
 pub(crate) mod established;

@@ -13,6 +13,7 @@ use tercel_wire::{
 use super::{group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::compression;
 use crate::handshake::flow::Flow;
 
 /// A client's offer: what was said, and the private halves of it.
@@ -168,6 +169,7 @@ impl Offer {
             .collect();
         let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
         let schemes = common.schemes_for(highest);
+        let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
             server_name: host.map(ServerNameOffer::HostName),
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
@@ -176,6 +178,8 @@ impl Offer {
             signature_algorithms: Some(List::of(&schemes)),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
+            compress_certificate: (tls13 && !compressions.is_empty())
+                .then_some(List::of(&compressions)),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
             supported_versions: tls13.then_some(List::of(&versions)),
