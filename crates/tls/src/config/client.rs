@@ -177,6 +177,7 @@ impl ClientConfigBuilder {
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
         self.common.check()?;
+        self.common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
         Ok(Arc::new(ClientConfig {
             verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
             common: self.common,

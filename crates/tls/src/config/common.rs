@@ -51,6 +51,12 @@ pub enum ConfigError {
     NoGroup,
     /// A group that is not implemented.
     UnknownGroup(NamedGroup),
+    /// A key share for a group that is not enabled, or a second one for it.
+    BadKeyShare(NamedGroup),
+    /// No signature scheme is left.
+    NoSignatureScheme,
+    /// A signature scheme that cannot be verified here.
+    UnknownSignatureScheme(SignatureScheme),
     /// A client needs roots or a verifier.
     NoVerifier,
     /// There is no root to trust.
@@ -82,6 +88,13 @@ impl fmt::Display for ConfigError {
             }
             Self::NoGroup => f.write_str("no key exchange group is enabled"),
             Self::UnknownGroup(group) => write!(f, "the group {group:?} is not implemented"),
+            Self::BadKeyShare(group) => {
+                write!(f, "a key share is for {group:?}, which is not enabled or has one already")
+            }
+            Self::NoSignatureScheme => f.write_str("no signature scheme is enabled"),
+            Self::UnknownSignatureScheme(scheme) => {
+                write!(f, "the signature scheme {scheme:?} is not implemented")
+            }
             Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
             Self::NothingTrusted => f.write_str("there is no root certificate to trust"),
             Self::NoCredential => f.write_str("a server needs a credential"),
@@ -151,6 +164,14 @@ impl Common {
         if !self.suites.iter().any(|suite| self.has_version_of(suite)) {
             return Err(ConfigError::NoCipherSuite);
         }
+        // A hello with an empty list, or with promises we cannot keep, fails only later. RFC 9846 4.3.3
+        if self.signature_schemes.is_empty() {
+            return Err(ConfigError::NoSignatureScheme);
+        }
+        let unknown = |known: &&SignatureScheme| scheme::algorithm(**known).is_none();
+        if let Some(unknown) = self.signature_schemes.iter().find(unknown) {
+            return Err(ConfigError::UnknownSignatureScheme(*unknown));
+        }
         let bad = |name: &Vec<u8>| name.is_empty() || name.len() > 255;
         let total: usize = self.alpn.iter().map(|name| name.len().saturating_add(1)).sum();
         if self.alpn.iter().any(bad) || total > 65535 {
@@ -169,6 +190,17 @@ impl Common {
         }
         // The library's generator takes its long start-up here, never in a handshake.
         tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)
+    }
+
+    /// Shares are for groups that are offered, one each. RFC 9846 4.3.8
+    pub(crate) fn check_key_shares(&self, shares: &[NamedGroup]) -> Result<(), ConfigError> {
+        for (position, share) in shares.iter().enumerate() {
+            let again = shares.iter().take(position).any(|earlier| earlier == share);
+            if again || !self.groups.contains(share) {
+                return Err(ConfigError::BadKeyShare(*share));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn has_version(&self, version: ProtocolVersion) -> bool {
@@ -219,4 +251,45 @@ fn default_suites() -> Vec<&'static Suite> {
         suites.sort_by_key(|suite| suite.aead != tercel_crypto::AeadAlgorithm::ChaCha20Poly1305);
     }
     suites
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut Common)) -> Option<ConfigError> {
+        let mut common = Common::new();
+        change(&mut common);
+        common.check().err()
+    }
+
+    #[test]
+    fn a_default_configuration_is_sound() {
+        assert_eq!(refused(|_| {}), None);
+    }
+
+    #[test]
+    fn signature_schemes_that_cannot_be_verified_are_refused() {
+        let schemes = |schemes: &[SignatureScheme]| {
+            let schemes = schemes.to_vec();
+            refused(|common| common.signature_schemes = schemes)
+        };
+        let unknown = SignatureScheme::RSA_PKCS1_SHA1;
+        assert_eq!(schemes(&[]), Some(ConfigError::NoSignatureScheme));
+        assert_eq!(schemes(&[unknown]), Some(ConfigError::UnknownSignatureScheme(unknown)));
+        assert_eq!(schemes(&[SignatureScheme::ED25519]), None);
+    }
+
+    #[test]
+    fn key_shares_are_for_enabled_groups_one_each() {
+        let common = Common { groups: vec![NamedGroup::X25519], ..Common::new() };
+        let bad = |group| Err(ConfigError::BadKeyShare(group));
+        assert_eq!(common.check_key_shares(&[]), Ok(()));
+        assert_eq!(common.check_key_shares(&[NamedGroup::X25519]), Ok(()));
+        assert_eq!(common.check_key_shares(&[NamedGroup::SECP256R1]), bad(NamedGroup::SECP256R1));
+        assert_eq!(
+            common.check_key_shares(&[NamedGroup::X25519, NamedGroup::X25519]),
+            bad(NamedGroup::X25519)
+        );
+    }
 }

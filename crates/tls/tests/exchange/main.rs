@@ -4,9 +4,14 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+mod certificates;
 mod combinations;
 mod compression;
+mod connection;
 mod identity;
 mod ml_dsa;
 mod negotiation;
 mod pair;
+mod questions;
+mod reads;
+mod streams;
