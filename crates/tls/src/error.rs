@@ -155,6 +155,12 @@ pub enum Peer {
     WrongVersionForEarlyData,
     /// A certificate context that does not match the request. RFC 9846 4.5.1
     WrongCertificateContext,
+    /// A certificate compressed by an algorithm that was not offered. RFC 8879 4
+    UnknownCertificateCompression,
+    /// A compressed certificate that claims to be longer than any certificate may be. RFC 8879 5
+    UncompressedCertificateTooLong,
+    /// A compressed certificate that is malformed or not as long as it claims. RFC 8879 4
+    BadCompressedCertificate,
     /// A certificate status that was not asked for or has an unknown type.
     BadCertificateStatus,
     /// A ticket lifetime beyond seven days. RFC 9846 4.7.1
@@ -269,6 +275,8 @@ impl Peer {
             | Self::IllegalParameter
             | Self::EarlyDataMismatch
             | Self::WrongCertificateContext
+            | Self::UnknownCertificateCompression
+            | Self::UncompressedCertificateTooLong
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
             Self::NoSharedCipherSuite
@@ -281,6 +289,7 @@ impl Peer {
             | Self::ExtendedMainSecretLost => A::HANDSHAKE_FAILURE,
             Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
+            Self::BadCompressedCertificate => A::BAD_CERTIFICATE,
             Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
             Self::UnrecognizedName => A::UNRECOGNIZED_NAME,
             Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,

@@ -40,7 +40,7 @@ fn the_list_of_a_verifier_has_each_pair_once() {
     let anchor = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
     let roots = crate::support::roots(&[&anchor]);
     let all = ChainVerifier::builder(Arc::clone(&roots)).build().unwrap().signature_algorithms();
-    assert_eq!(all.len(), 19);
+    assert_eq!(all.len(), 22);
     for (index, pair) in all.iter().enumerate() {
         assert!(!all[..index].contains(pair), "{pair:?}");
     }
@@ -56,6 +56,9 @@ struct Keys {
     p384: KeyPair,
     p521: KeyPair,
     ed25519: KeyPair,
+    ml_dsa_44: KeyPair,
+    ml_dsa_65: KeyPair,
+    ml_dsa_87: KeyPair,
 }
 
 impl Keys {
@@ -66,6 +69,9 @@ impl Keys {
             p384: key(&rcgen::PKCS_ECDSA_P384_SHA384),
             p521: key(&rcgen::PKCS_ECDSA_P521_SHA512),
             ed25519: key(&rcgen::PKCS_ED25519),
+            ml_dsa_44: key(&rcgen::PKCS_ML_DSA_44),
+            ml_dsa_65: key(&rcgen::PKCS_ML_DSA_65),
+            ml_dsa_87: key(&rcgen::PKCS_ML_DSA_87),
         }
     }
 
@@ -76,6 +82,9 @@ impl Keys {
             KeyKind::EcdsaP384 => &self.p384,
             KeyKind::EcdsaP521 => &self.p521,
             KeyKind::Ed25519 => &self.ed25519,
+            KeyKind::MlDsa44 => &self.ml_dsa_44,
+            KeyKind::MlDsa65 => &self.ml_dsa_65,
+            KeyKind::MlDsa87 => &self.ml_dsa_87,
             other => panic!("no key of kind {other:?}"),
         }
     }

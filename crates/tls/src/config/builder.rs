@@ -37,6 +37,26 @@ macro_rules! common_setters {
                 self
             }
 
+            /// How our certificates are compressed for peers that can read it (TLS 1.3), best first.
+            /// Each form is made once. Default: what is compiled in, brotli before zstd before zlib.
+            /// RFC 8879
+            #[must_use]
+            pub fn certificate_compression(
+                mut self,
+                algorithms: Vec<Arc<dyn CompressCertificate>>,
+            ) -> Self {
+                self.common.certificate_compression = algorithms;
+                self
+            }
+
+            /// Whether peers may send us their certificates compressed in the same ways. Default: off:
+            /// it saves a few hundred bytes of a chain, and costs as much time as a key exchange.
+            #[must_use]
+            pub fn offer_certificate_compression(mut self, offer: bool) -> Self {
+                self.common.offer_certificate_compression = offer;
+                self
+            }
+
             /// Application protocols, best first. RFC 7301
             #[must_use]
             pub fn alpn<P: AsRef<[u8]>>(mut self, protocols: &[P]) -> Self {

@@ -9,6 +9,7 @@ use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::builder::common_setters;
 use super::common::{Common, ConfigError};
+use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
 use super::resumption::{ClientResumption, client_context};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
+use super::compression::{self, CompressCertificate};
 use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
 use super::scheme;
 use crate::keys::suite::{self, Suite};
@@ -22,6 +23,8 @@ pub(crate) struct Common {
     pub(crate) suites_chosen: bool,
     pub(crate) groups: Vec<NamedGroup>,
     pub(crate) signature_schemes: Vec<SignatureScheme>,
+    pub(crate) certificate_compression: Vec<Arc<dyn CompressCertificate>>,
+    pub(crate) offer_certificate_compression: bool,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) record_size_limit: Option<u16>,
     pub(crate) max_fragment: u16,
@@ -64,6 +67,8 @@ pub enum ConfigError {
     NoClientVerifier,
     /// An application protocol name must have 1 to 255 bytes, all names together 65535. RFC 7301 3.1
     BadApplicationProtocol,
+    /// Two certificate compressions with one code, or too many of them.
+    BadCertificateCompression,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
     BadRecordSizeLimit,
     /// The random generator failed.
@@ -99,6 +104,9 @@ impl fmt::Display for ConfigError {
             Self::BadApplicationProtocol => {
                 f.write_str("an application protocol name must have 1 to 255 bytes")
             }
+            Self::BadCertificateCompression => {
+                f.write_str("certificate compressions must have different codes and be at most 127")
+            }
             Self::BadRecordSizeLimit => {
                 f.write_str("a record size limit must lie between 64 and 16385")
             }
@@ -117,6 +125,8 @@ impl Common {
             suites_chosen: false,
             groups: GROUPS.to_vec(),
             signature_schemes: SIGNATURE_SCHEMES.to_vec(),
+            certificate_compression: compression::compiled(),
+            offer_certificate_compression: false,
             alpn: Vec::new(),
             record_size_limit: None,
             max_fragment: 1 << 14,
@@ -167,6 +177,13 @@ impl Common {
         if self.alpn.iter().any(bad) || total > 65535 {
             return Err(ConfigError::BadApplicationProtocol);
         }
+        let mut codes: Vec<u16> =
+            self.certificate_compression.iter().map(|each| each.algorithm().0).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        if codes.len() != self.certificate_compression.len() || codes.len() > 127 {
+            return Err(ConfigError::BadCertificateCompression);
+        }
         let range = limits::MIN_RECORD_SIZE_LIMIT..=16385;
         if self.record_size_limit.is_some_and(|limit| !range.contains(&limit)) {
             return Err(ConfigError::BadRecordSizeLimit);
@@ -196,6 +213,18 @@ impl Common {
         } else {
             ProtocolVersion::TLS1_2
         })
+    }
+
+    /// The schemes to offer to a peer with which this is the highest version possible.
+    pub(crate) fn schemes_for(&self, version: ProtocolVersion) -> Vec<SignatureScheme> {
+        let tls13 = version == ProtocolVersion::TLS1_3;
+        let fits = |scheme: &SignatureScheme| tls13 || !scheme::is_for_tls13_only(*scheme);
+        self.signature_schemes.iter().copied().filter(fits).collect()
+    }
+
+    /// The compressions in which a peer may send its certificate.
+    pub(crate) fn offered_compression(&self) -> &[Arc<dyn CompressCertificate>] {
+        if self.offer_certificate_compression { &self.certificate_compression } else { &[] }
     }
 
     /// The usable suites, best first.

@@ -11,6 +11,7 @@ use pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_crypto::{KeyKind, Signer, SigningKey};
 use tercel_wire::{DistinguishedName, List, NamedGroup, ProtocolVersion, SignatureScheme};
 
+use super::compressed_forms::CompressedForms;
 use super::policy::{SelectCredential, Side};
 use super::scheme;
 
@@ -26,6 +27,7 @@ pub struct Credential {
     /// Schemes this credential may sign with, best first.
     schemes: Vec<SignatureScheme>,
     must_match_issuer: bool,
+    compressed: CompressedForms,
 }
 
 /// Where a credential's key lives.
@@ -125,6 +127,7 @@ impl Credential {
             signed_certificate_timestamps: None,
             schemes,
             must_match_issuer: false,
+            compressed: CompressedForms::default(),
         })
     }
 
@@ -132,6 +135,7 @@ impl Credential {
     #[must_use]
     pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
         self.ocsp_response = Some(response);
+        self.compressed = CompressedForms::default();
         self
     }
 
@@ -139,6 +143,7 @@ impl Credential {
     #[must_use]
     pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Self {
         self.signed_certificate_timestamps = Some(list);
+        self.compressed = CompressedForms::default();
         self
     }
 
@@ -170,6 +175,10 @@ impl Credential {
 
     pub(crate) fn key(&self) -> &Key {
         &self.key
+    }
+
+    pub(crate) fn compressed(&self) -> &CompressedForms {
+        &self.compressed
     }
 
     pub(crate) fn staple(&self) -> Option<&[u8]> {

@@ -6,6 +6,8 @@
 mod builder;
 pub(crate) mod client;
 pub(crate) mod common;
+pub(crate) mod compressed_forms;
+pub(crate) mod compression;
 pub(crate) mod credential;
 pub(crate) mod policy;
 pub(crate) mod resumption;

@@ -128,4 +128,7 @@ pub(crate) const SIGNATURE_SCHEMES: &[SignatureScheme] = &[
     SignatureScheme::RSA_PKCS1_SHA256,
     SignatureScheme::RSA_PKCS1_SHA384,
     SignatureScheme::RSA_PKCS1_SHA512,
+    SignatureScheme::MLDSA65,
+    SignatureScheme::MLDSA87,
+    SignatureScheme::MLDSA44,
 ];

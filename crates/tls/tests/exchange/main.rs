@@ -6,8 +6,10 @@
 
 mod certificates;
 mod combinations;
+mod compression;
 mod endings;
 mod identity;
+mod ml_dsa;
 mod negotiation;
 mod pair;
 mod questions;

@@ -14,6 +14,7 @@ use tercel_wire::{
 use super::{group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::compression;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
@@ -244,6 +245,9 @@ impl Offer {
         let length = session13.map_or(0, |session| session.suite.hash.output_len());
         let binders = [PskBinder(zeros.get(..length).unwrap_or_default())];
         let ticket = session12.filter(|session| session.by_ticket);
+        let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
+        let schemes = common.schemes_for(highest);
+        let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
                 .then(|| ticket.map_or(&[][..], |session| &session.identity)),
@@ -258,9 +262,11 @@ impl Offer {
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
-            signature_algorithms: Some(List::of(&common.signature_schemes)),
+            signature_algorithms: Some(List::of(&schemes)),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
+            compress_certificate: (tls13 && !compressions.is_empty())
+                .then_some(List::of(&compressions)),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
             supported_versions: tls13.then_some(List::of(&versions)),

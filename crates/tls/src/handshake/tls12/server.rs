@@ -292,9 +292,10 @@ fn send_certificate_request(
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
+    let schemes = config.common.schemes_for(ProtocolVersion::TLS1_2);
     let message = CertificateRequestTls12 {
         certificate_types: List::of(&types),
-        supported_signature_algorithms: List::of(&config.common.signature_schemes),
+        supported_signature_algorithms: List::of(&schemes),
         certificate_authorities: List::of(&names),
     };
     flow.send(&message, transcript)

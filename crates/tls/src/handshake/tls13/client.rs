@@ -9,7 +9,7 @@ use tercel_wire::{
     Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
 };
 
-use super::auth::{self, Received, Wishes};
+use super::auth::{self, Asked, Received, Wishes};
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
@@ -167,10 +167,8 @@ async fn authenticate_server(
     facts: &mut Facts,
 ) -> Result<Option<Message>, Error> {
     let (request, certificate) = receive_request(flow, transcript).await?;
-    let wishes = Wishes { ocsp: config.request_ocsp, timestamps: config.request_timestamps };
-    let offered = &config.common.signature_schemes;
-    let server =
-        auth::receive(flow, transcript, &certificate, Side::Server, wishes, offered).await?;
+    let asked = Asked::of_server(config);
+    let server = auth::receive(flow, transcript, &certificate, asked).await?;
     let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
     let now = config.common.clock.now();
     identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
@@ -333,14 +331,13 @@ const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 8] = [
     ExtensionType::EARLY_DATA,
 ];
 
-/// The CertificateRequest, if the server sends one, and the Certificate that comes in any case.
+/// The CertificateRequest, if the server sends one, and what should be the Certificate.
 async fn receive_request(
     flow: &mut Flow,
     transcript: &mut Transcript,
 ) -> Result<(Option<Message>, Message), Error> {
     let message = flow.read().await;
     if message.kind() != HandshakeType::CERTIFICATE_REQUEST {
-        message.require(HandshakeType::CERTIFICATE)?;
         return Ok((None, message));
     }
     let request = CertificateRequest::parse(message.body())?;
@@ -352,8 +349,7 @@ async fn receive_request(
         return Err(Peer::MissingServerExtension.into());
     }
     transcript.add(message.bytes());
-    let certificate = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    Ok((Some(message), certificate))
+    Ok((Some(message), flow.read().await))
 }
 
 /// The secrets of application data, in the roles' names.
@@ -396,7 +392,8 @@ async fn authenticate(
         }
     }
     let credential = chosen.as_ref().map(|(credential, _)| credential);
-    auth::send_certificate(flow, transcript, credential, &[], Wishes::default())?;
+    let wishes = Wishes::of_server(&CertificateRequest::parse(&body)?, config);
+    auth::send_certificate(flow, transcript, credential, &[], wishes)?;
     let Some((credential, scheme)) = chosen else { return Ok(None) };
     auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;
     Ok(Some(scheme))

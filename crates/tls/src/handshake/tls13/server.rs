@@ -12,7 +12,7 @@ use tercel_wire::{
     ServerHelloExtensions, ServerKeyShare,
 };
 
-use super::auth::{self, Received, Wishes};
+use super::auth::{self, Asked, Received, Wishes};
 use super::resumption;
 use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
@@ -28,7 +28,7 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
 use crate::handshake::resumption::template as server_session;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{identity, record_limits};
+use crate::handshake::{compression, identity, record_limits};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
 use crate::session::state::Session;
@@ -77,7 +77,7 @@ pub(crate) async fn handshake(
         if config.client_auth != ClientAuth::None {
             send_certificate_request(flow, config, &mut transcript)?;
         }
-        let wishes = Wishes::of_client(&hello);
+        let wishes = Wishes::of_client(&hello, config);
         auth::send_certificate(flow, &mut transcript, Some(credential), &[], wishes)?;
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
@@ -302,11 +302,13 @@ fn send_certificate_request(
         _ => Vec::new(),
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
+    let compressions = compression::codes(config.common.offered_compression());
     let message = CertificateRequest {
         certificate_request_context: &[],
         extensions: CertificateRequestExtensions {
             signature_algorithms: Some(List::of(&config.common.signature_schemes)),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
+            compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
             ..Default::default()
         },
     };
@@ -345,10 +347,8 @@ async fn receive_client_certificate(
     if config.client_auth == ClientAuth::None {
         return Ok(None);
     }
-    let offered = &config.common.signature_schemes;
-    let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    let received =
-        auth::receive(flow, transcript, &message, Side::Client, Wishes::default(), offered).await?;
+    let message = flow.read().await;
+    let received = auth::receive(flow, transcript, &message, Asked::of_client(config)).await?;
     match &received {
         None if config.client_auth == ClientAuth::Required => {
             return Err(Peer::CertificateRequired.into());
