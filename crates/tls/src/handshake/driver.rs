@@ -257,6 +257,9 @@ impl Driver {
             Keys::Tls12(protection) => self.opener.install(*protection),
             Keys::Tls13(secret) => {
                 self.opener.install(secret.protection()?);
+                if self.side == Side::Server && self.read_secret.is_none() {
+                    self.opener.expect_plain_alert();
+                }
                 self.read_secret = Some(secret);
             }
         }

@@ -8,3 +8,4 @@ mod combinations;
 mod identity;
 mod negotiation;
 mod pair;
+mod strangers;
