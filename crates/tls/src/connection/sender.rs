@@ -40,8 +40,8 @@ pub struct Sealed {
     pub written: usize,
 }
 
-/// Room that pending messages may need ahead of data: a key update and an alert, padded or not.
-const CONTROL_ROOM: usize = 2 * (limits::HEADER + 256);
+/// The longest message that may go ahead of data: a `KeyUpdate`; an alert is shorter.
+const LONGEST_PENDING: usize = 5;
 
 impl Sender {
     pub(crate) fn new(
@@ -59,12 +59,17 @@ impl Sender {
     /// than the plaintext's length, send what was written and call again.
     ///
     /// # Errors
-    /// [`Misuse::OutputTooSmall`] if not even one byte fits; [`Local::Closed`] after [`Self::close`];
+    /// [`Misuse::OutputTooSmall`] if not even one byte fits, or not all that is pending, which then
+    /// stays so; [`Local::Closed`] after [`Self::close`];
     /// [`Local::Failed`] after a failure of the receiver, whose alert was written by an earlier call.
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;
         let mut before = 0;
-        if self.link.signals().any() || self.sealer.key_nearly_spent() {
+        if self.is_pending() {
+            // A key changes with its message: what is sealed can only be sent, not sealed again.
+            if out.len() < self.pending_room() {
+                return Err(Misuse::OutputTooSmall.into());
+            }
             let mut control = Vec::new();
             self.write_pending(&mut control)?;
             let room = out.get_mut(..control.len()).ok_or(Misuse::OutputTooSmall)?;
@@ -101,7 +106,7 @@ impl Sender {
         let rest = length.checked_rem(fragment).unwrap_or_default();
         full.saturating_mul(self.sealer.record_length(fragment))
             .saturating_add(self.sealer.record_length(rest))
-            .saturating_add(CONTROL_ROOM)
+            .saturating_add(self.pending_room())
     }
 
     /// The most plaintext bytes one record carries.
@@ -116,9 +121,7 @@ impl Sender {
     /// # Errors
     /// If a cryptographic operation fails.
     pub fn control(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.state == State::Open
-            && (self.link.signals().any() || self.sealer.key_nearly_spent())
-        {
+        if self.state == State::Open && self.is_pending() {
             self.write_pending(out)?;
         }
         Ok(())
@@ -183,6 +186,24 @@ impl Sender {
             State::Closed if self.link.signals().failed().is_some() => Err(Local::Failed.into()),
             State::Closed => Err(Local::Closed.into()),
         }
+    }
+
+    /// Whether a protocol message goes ahead of the next data.
+    fn is_pending(&self) -> bool {
+        let tls13 = self.version == ProtocolVersion::TLS1_3;
+        if tls13 && self.sealer.key_nearly_spent() {
+            return true;
+        }
+        let signals = self.link.signals();
+        signals.any()
+            && (signals.failed().is_some()
+                || signals.update_requested()
+                || (signals.peer_closed() && !tls13))
+    }
+
+    /// Room for whatever may be pending, padding included. One message at most is.
+    fn pending_room(&self) -> usize {
+        self.sealer.record_length(LONGEST_PENDING)
     }
 
     fn write_pending(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -75,9 +75,13 @@ impl Sealer {
 
     /// Bytes a record with `length` bytes of plaintext takes, at most.
     pub(crate) fn record_length(&self, length: usize) -> usize {
-        let padding = self.padding_for(length);
-        let overhead = self.protection.as_ref().map_or(0, Protection::overhead);
-        length.saturating_add(padding).saturating_add(overhead).saturating_add(limits::HEADER)
+        length.saturating_add(self.padding_for(length)).saturating_add(self.overhead())
+    }
+
+    /// Bytes a record takes besides plaintext and padding.
+    fn overhead(&self) -> usize {
+        let of_protection = self.protection.as_ref().map_or(0, Protection::overhead);
+        of_protection.saturating_add(limits::HEADER)
     }
 
     /// Seals as much of `plaintext` as `out` has room for; (bytes consumed, bytes written).
@@ -90,14 +94,14 @@ impl Sealer {
         let (mut rest, mut room) = (plaintext, out);
         let (mut consumed, mut written) = (0_usize, 0_usize);
         while !rest.is_empty() {
-            let overhead = self.record_length(0);
-            let fits = room.len().saturating_sub(overhead);
+            let fits = room.len().saturating_sub(self.overhead());
             let length = rest.len().min(usize::from(self.max_fragment)).min(fits);
-            let Some((fragment, after)) = rest.split_at_checked(length) else { break };
-            let total = self.record_length(length);
-            if length == 0 || total > room.len() {
+            if length == 0 {
                 break;
             }
+            let Some((fragment, after)) = rest.split_at_checked(length) else { break };
+            // Data goes before padding where there is not room for both.
+            let total = self.record_length(length).min(room.len());
             let Some((record, left)) = room.split_at_mut_checked(total) else { break };
             self.seal_record(content_type, fragment, record)?;
             rest = after;
@@ -124,14 +128,14 @@ impl Sealer {
         Ok(())
     }
 
-    /// One record, exactly as long as [`Self::record_length`] says.
+    /// One record that fills `record`: what it does not need, [`Self::record_length`] at most, is padding.
     fn seal_record(
         &mut self,
         content_type: ContentType,
         fragment: &[u8],
         record: &mut [u8],
     ) -> Result<(), Error> {
-        let padding = self.padding_for(fragment.len());
+        let padding = record.len().saturating_sub(self.overhead()).saturating_sub(fragment.len());
         let body = record.len().saturating_sub(limits::HEADER);
         let length = u16::try_from(body).map_err(|_| Local::Encode)?.to_be_bytes();
         let (header, rest) =

@@ -8,4 +8,5 @@ mod combinations;
 mod identity;
 mod negotiation;
 mod pair;
+mod pending;
 mod strangers;
