@@ -6,7 +6,8 @@
 macro_rules! common_setters {
     ($builder:ident) => {
         impl $builder {
-            /// The protocol versions to use. Default: TLS 1.3 and TLS 1.2.
+            /// The protocol versions to use. Default: TLS 1.3 and TLS 1.2. A version for which no
+            /// cipher suite is left is not used.
             #[must_use]
             pub fn versions(mut self, versions: &[ProtocolVersion]) -> Self {
                 self.common.versions = versions.to_vec();
@@ -52,7 +53,7 @@ macro_rules! common_setters {
                 self
             }
 
-            /// The most plaintext bytes put into one record that we send. Default: 16384.
+            /// The most plaintext bytes put into one record that we send, 64 to 16384. Default: 16384.
             #[must_use]
             pub fn max_fragment(mut self, bytes: u16) -> Self {
                 self.common.max_fragment = bytes;

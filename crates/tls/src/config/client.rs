@@ -175,10 +175,10 @@ impl ClientConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
         Ok(Arc::new(ClientConfig {
             verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
-            common: self.common,
+            common,
             credentials: self.credentials,
             key_shares: self.key_shares,
             send_server_name: self.send_server_name,

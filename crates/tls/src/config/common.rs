@@ -47,6 +47,8 @@ pub enum ConfigError {
     NoGroup,
     /// A group that is not implemented.
     UnknownGroup(NamedGroup),
+    /// No signature scheme is left.
+    NoSignatureScheme,
     /// A client needs roots or a verifier.
     NoVerifier,
     /// There is no root to trust.
@@ -59,6 +61,8 @@ pub enum ConfigError {
     BadApplicationProtocol,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
     BadRecordSizeLimit,
+    /// What goes into one record must lie between 64 and 16384 bytes.
+    BadMaxFragment,
     /// The random generator failed.
     Random,
 }
@@ -67,15 +71,14 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoVersion => f.write_str("no protocol version is enabled"),
-            Self::UnknownVersion(version) => {
-                write!(f, "the version {version:?} is not implemented")
-            }
+            Self::UnknownVersion(version) => write!(f, "the version {version} is not implemented"),
             Self::NoCipherSuite => f.write_str("no cipher suite fits the enabled versions"),
             Self::UnknownCipherSuite(suite) => {
-                write!(f, "the cipher suite {suite:?} is not implemented")
+                write!(f, "the cipher suite {suite} is not implemented")
             }
             Self::NoGroup => f.write_str("no key exchange group is enabled"),
-            Self::UnknownGroup(group) => write!(f, "the group {group:?} is not implemented"),
+            Self::UnknownGroup(group) => write!(f, "the group {group} is not implemented"),
+            Self::NoSignatureScheme => f.write_str("no signature scheme is enabled"),
             Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
             Self::NothingTrusted => f.write_str("there is no root certificate to trust"),
             Self::NoCredential => f.write_str("a server needs a credential"),
@@ -87,6 +90,9 @@ impl fmt::Display for ConfigError {
             }
             Self::BadRecordSizeLimit => {
                 f.write_str("a record size limit must lie between 64 and 16385")
+            }
+            Self::BadMaxFragment => {
+                f.write_str("the most bytes put into a record must lie between 64 and 16384")
             }
             Self::Random => f.write_str("the random generator failed"),
         }
@@ -123,7 +129,21 @@ impl Common {
         Ok(())
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    /// The same if it makes sense, without the versions that none of the suites is for.
+    pub(crate) fn checked(mut self) -> Result<Self, ConfigError> {
+        self.check()?;
+        // To offer what cannot be agreed on would end handshakes that an older version could save.
+        let Self { versions, suites, .. } = &mut self;
+        versions.retain(|version| suites.iter().any(|suite| version_of(suite) == *version));
+        if versions.is_empty() {
+            return Err(ConfigError::NoCipherSuite);
+        }
+        // The library's generator takes its long start-up here, never in a handshake.
+        tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
+        Ok(self)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
         if self.versions.is_empty() {
             return Err(ConfigError::NoVersion);
         }
@@ -137,8 +157,8 @@ impl Common {
         if let Some(group) = self.groups.iter().find(|group| !GROUPS.contains(group)) {
             return Err(ConfigError::UnknownGroup(*group));
         }
-        if !self.suites.iter().any(|suite| self.has_version_of(suite)) {
-            return Err(ConfigError::NoCipherSuite);
+        if self.signature_schemes.is_empty() {
+            return Err(ConfigError::NoSignatureScheme);
         }
         let bad = |name: &Vec<u8>| name.is_empty() || name.len() > 255;
         let total: usize = self.alpn.iter().map(|name| name.len().saturating_add(1)).sum();
@@ -149,26 +169,26 @@ impl Common {
         if self.record_size_limit.is_some_and(|limit| !range.contains(&limit)) {
             return Err(ConfigError::BadRecordSizeLimit);
         }
-        // The library's generator takes its long start-up here, never in a handshake.
-        tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)
+        // An alert is never split, so it has to fit. RFC 9846 5.1
+        if !(limits::MIN_RECORD_SIZE_LIMIT..=1 << 14).contains(&self.max_fragment) {
+            return Err(ConfigError::BadMaxFragment);
+        }
+        Ok(())
     }
 
     pub(crate) fn has_version(&self, version: ProtocolVersion) -> bool {
         self.versions.contains(&version)
     }
 
-    fn has_version_of(&self, suite: &Suite) -> bool {
-        self.has_version(if suite.is_tls13() {
-            ProtocolVersion::TLS1_3
-        } else {
-            ProtocolVersion::TLS1_2
-        })
-    }
-
     /// The usable suites, best first.
     pub(crate) fn usable_suites(&self) -> impl Iterator<Item = &'static Suite> + '_ {
-        self.suites.iter().copied().filter(|suite| self.has_version_of(suite))
+        self.suites.iter().copied().filter(|suite| self.has_version(version_of(suite)))
     }
+}
+
+/// The one version that a suite is for.
+fn version_of(suite: &Suite) -> ProtocolVersion {
+    if suite.is_tls13() { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 }
 }
 
 /// Every group we have, hybrids first.

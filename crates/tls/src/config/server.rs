@@ -148,7 +148,7 @@ impl ServerConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
         let mut known_names = self.known_names;
         let credentials = match self.credentials {
             Some(policy) => policy,
@@ -169,7 +169,7 @@ impl ServerConfigBuilder {
             return Err(ConfigError::NoClientVerifier);
         }
         Ok(Arc::new(ServerConfig {
-            common: self.common,
+            common,
             credentials,
             known_names,
             choose_config: self.choose_config,
