@@ -38,6 +38,15 @@ macro_rules! common_setters {
                 self
             }
 
+            /// The schemes announced for the signatures in the peer's certificates, best first, so that
+            /// a peer with several chains shows one that we can verify. What is accepted is up to the
+            /// verifier. Default: not sent, the peer goes by the other list. RFC 9846 4.3.3
+            #[must_use]
+            pub fn certificate_signature_schemes(mut self, schemes: &[SignatureScheme]) -> Self {
+                self.common.certificate_signature_schemes = Some(schemes.to_vec());
+                self
+            }
+
             /// Application protocols, best first. RFC 7301
             #[must_use]
             pub fn alpn<P: AsRef<[u8]>>(mut self, protocols: &[P]) -> Self {

@@ -21,6 +21,8 @@ pub(crate) struct Common {
     pub(crate) suites_chosen: bool,
     pub(crate) groups: Vec<NamedGroup>,
     pub(crate) signature_schemes: Vec<SignatureScheme>,
+    /// Announced for certificates apart from handshakes; `None`: one list serves both.
+    pub(crate) certificate_signature_schemes: Option<Vec<SignatureScheme>>,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) record_size_limit: Option<u16>,
     pub(crate) max_fragment: u16,
@@ -47,7 +49,7 @@ pub enum ConfigError {
     NoGroup,
     /// A group that is not implemented.
     UnknownGroup(NamedGroup),
-    /// No signature scheme is left.
+    /// No signature scheme is left, for handshakes or for certificates.
     NoSignatureScheme,
     /// A client needs roots or a verifier.
     NoVerifier,
@@ -109,6 +111,7 @@ impl Common {
             suites_chosen: false,
             groups: GROUPS.to_vec(),
             signature_schemes: SIGNATURE_SCHEMES.to_vec(),
+            certificate_signature_schemes: None,
             alpn: Vec::new(),
             record_size_limit: None,
             max_fragment: 1 << 14,
@@ -157,7 +160,8 @@ impl Common {
         if let Some(group) = self.groups.iter().find(|group| !GROUPS.contains(group)) {
             return Err(ConfigError::UnknownGroup(*group));
         }
-        if self.signature_schemes.is_empty() {
+        let for_certificates = self.certificate_signature_schemes.as_deref();
+        if self.signature_schemes.is_empty() || for_certificates.is_some_and(<[_]>::is_empty) {
             return Err(ConfigError::NoSignatureScheme);
         }
         let bad = |name: &Vec<u8>| name.is_empty() || name.len() > 255;

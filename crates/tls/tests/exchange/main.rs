@@ -9,4 +9,5 @@ mod identity;
 mod negotiation;
 mod pair;
 mod pending;
+mod signatures;
 mod strangers;

@@ -172,6 +172,10 @@ impl Offer {
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
             signature_algorithms: Some(List::of(&common.signature_schemes)),
+            signature_algorithms_cert: common
+                .certificate_signature_schemes
+                .as_deref()
+                .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             extended_master_secret: tls12.then_some(()),
