@@ -1,7 +1,7 @@
 //! From options to the library's configurations.
 //!
-//! Where BoringSSL's defaults differ from ours and tests depend on them, the shim asks for BoringSSL's.
-//! Must not know: sockets. Next: [`crate::judge`], which answers what the configurations leave open.
+//! Must not know: sockets. Next: [`crate::choices`] for what is offered, [`crate::judge`], which answers what
+//! the configurations leave open.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use tercel::crypto::SigningKey;
 use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::pki_types::ServerName;
-use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
     ClientAuth, ClientConfig, ConfigError, Credential, Handshake, Policy, SelectCredential,
     ServerConfig, VerifyPeer,
 };
 
+use crate::choices::{groups, key_shares, signing_schemes, suites, verified_schemes, versions};
 use crate::judge::{Host, Judge, Loaded};
-use crate::options::{self, CredentialOptions, Options, Unfit};
+use crate::options::{CredentialOptions, Options, Unfit};
 
 /// One connection's configuration, and who answers for it.
 pub(crate) struct Setup {
@@ -87,8 +87,8 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         builder =
             builder.credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>));
     }
-    if let Some(shares) = &options.key_shares {
-        builder = builder.key_shares(&known_groups(shares)?);
+    if let Some(shares) = key_shares(options)? {
+        builder = builder.key_shares(&shares);
     }
     let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
@@ -168,111 +168,6 @@ fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Load
     Ok(Loaded { credential: Arc::new(credential), number, key: outside })
 }
 
-fn versions(options: &Options) -> Vec<ProtocolVersion> {
-    let highest = if options.max_version == 0 { u16::MAX } else { options.max_version };
-    let allowed = |version: &ProtocolVersion| {
-        let off = match *version {
-            ProtocolVersion::TLS1_3 => options.no_tls13,
-            _ => options.no_tls12,
-        };
-        !off && (options.min_version..=highest).contains(&version.0)
-    };
-    [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2].into_iter().filter(allowed).collect()
-}
-
-fn groups(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unfit> {
-    if !options.curves.is_empty() {
-        return known_groups(&options.curves).map(Some);
-    }
-    Ok(match options.policy {
-        Some(options::Policy::Fips202205) => {
-            Some(vec![NamedGroup::SECP256R1, NamedGroup::SECP384R1])
-        }
-        Some(options::Policy::Wpa202304) => Some(vec![NamedGroup::SECP384R1]),
-        None => None,
-    })
-}
-
-fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unfit> {
-    let known = |code: &u16| {
-        let group = NamedGroup(*code);
-        let error = || Unfit::Unimplemented(format!("the group {group}"));
-        GROUPS.contains(&group).then_some(group).ok_or_else(error)
-    };
-    codes.iter().map(known).collect()
-}
-
-/// The groups of the library, which refuses others when a configuration is built.
-const GROUPS: [NamedGroup; 7] = [
-    NamedGroup::X25519MLKEM768,
-    NamedGroup::X25519,
-    NamedGroup::SECP256R1,
-    NamedGroup::SECP384R1,
-    NamedGroup::SECP521R1,
-    NamedGroup::SECP256R1MLKEM768,
-    NamedGroup::SECP384R1MLKEM1024,
-];
-
-fn suites(policy: options::Policy) -> &'static [CipherSuite] {
-    const AES_256: [CipherSuite; 3] = [
-        CipherSuite::TLS_AES_256_GCM_SHA384,
-        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-    ];
-    const AES: [CipherSuite; 6] = [
-        CipherSuite::TLS_AES_128_GCM_SHA256,
-        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        AES_256[0],
-        AES_256[1],
-        AES_256[2],
-    ];
-    match policy {
-        options::Policy::Fips202205 => &AES,
-        options::Policy::Wpa202304 => &AES_256,
-    }
-}
-
-/// What we verify; by default what BoringSSL verifies by default, which leaves out P-521 and Ed25519.
-fn verified_schemes(options: &Options) -> Vec<SignatureScheme> {
-    if !options.verify_prefs.is_empty() {
-        return options.verify_prefs.iter().copied().map(SignatureScheme).collect();
-    }
-    options.policy.map_or(VERIFIED.to_vec(), schemes)
-}
-
-/// What a credential signs with, where that is restricted.
-fn signing_schemes(from: &CredentialOptions, options: &Options) -> Option<Vec<SignatureScheme>> {
-    if !from.signing_prefs.is_empty() {
-        return Some(from.signing_prefs.iter().copied().map(SignatureScheme).collect());
-    }
-    options.policy.map(schemes)
-}
-
-fn schemes(policy: options::Policy) -> Vec<SignatureScheme> {
-    let allowed = |scheme: &SignatureScheme| match policy {
-        options::Policy::Fips202205 => true,
-        options::Policy::Wpa202304 => !matches!(
-            *scheme,
-            SignatureScheme::ECDSA_SECP256R1_SHA256
-                | SignatureScheme::RSA_PSS_RSAE_SHA256
-                | SignatureScheme::RSA_PKCS1_SHA256
-        ),
-    };
-    VERIFIED.into_iter().filter(allowed).collect()
-}
-
-const VERIFIED: [SignatureScheme; 8] = [
-    SignatureScheme::ECDSA_SECP256R1_SHA256,
-    SignatureScheme::RSA_PSS_RSAE_SHA256,
-    SignatureScheme::RSA_PKCS1_SHA256,
-    SignatureScheme::ECDSA_SECP384R1_SHA384,
-    SignatureScheme::RSA_PSS_RSAE_SHA384,
-    SignatureScheme::RSA_PKCS1_SHA384,
-    SignatureScheme::RSA_PSS_RSAE_SHA512,
-    SignatureScheme::RSA_PKCS1_SHA512,
-];
-
 /// Protocol names out of the extension's own format.
 fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
     let mut names = Vec::new();
@@ -284,9 +179,12 @@ fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
     Ok(names)
 }
 
-/// What a configuration refuses is something the library does not have.
+/// What a configuration refuses is something the library does not have, or no configuration at all.
 fn unfit(error: ConfigError) -> Unfit {
-    Unfit::Unimplemented(error.to_string())
+    match error {
+        ConfigError::NoVersion => Unfit::Refused(":NO_SUPPORTED_VERSIONS_ENABLED:"),
+        other => Unfit::Unimplemented(other.to_string()),
+    }
 }
 
 fn unusable_key(error: tercel::crypto::CryptoError) -> Unfit {
@@ -302,29 +200,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_follow_every_flag_that_restricts_them() {
-        let all = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
-        let with = |change: fn(&mut Options)| {
-            let mut options = Options::default();
-            change(&mut options);
-            versions(&options)
-        };
-        assert_eq!(with(|_| {}), all);
-        assert_eq!(with(|o| o.no_tls12 = true), all[..1]);
-        assert_eq!(with(|o| o.max_version = 0x0303), all[1..]);
-        assert_eq!(with(|o| o.min_version = 0x0304), all[..1]);
-        assert!(with(|o| o.max_version = 0x0302).is_empty());
-    }
-
-    #[test]
     fn a_protocol_list_is_split_at_its_lengths() {
         assert_eq!(protocols(b"\x03foo\x01x").ok(), Some(vec![b"foo".to_vec(), b"x".to_vec()]));
         assert!(protocols(b"\x04foo").is_err());
-    }
-
-    #[test]
-    fn a_group_we_lack_is_not_implemented() {
-        assert_eq!(known_groups(&[29]).ok(), Some(vec![NamedGroup::X25519]));
-        assert!(matches!(known_groups(&[29, 30]), Err(Unfit::Unimplemented(_))));
     }
 }

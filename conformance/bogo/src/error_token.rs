@@ -69,7 +69,6 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::TooMuchSkippedEarlyData => ":TOO_MUCH_SKIPPED_EARLY_DATA:",
         Peer::ExcessHandshakeData => ":EXCESS_HANDSHAKE_DATA:",
         Peer::InterruptedHandshakeMessage => ":UNEXPECTED_RECORD:",
-        Peer::MessageTooLong => ":EXCESSIVE_MESSAGE_SIZE:",
         Peer::UnsupportedVersion | Peer::WrongVersionChosen => ":UNSUPPORTED_PROTOCOL:",
         Peer::Downgrade => ":TLS13_DOWNGRADE:",
         Peer::InappropriateFallback => ":INAPPROPRIATE_FALLBACK:",
@@ -99,7 +98,9 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::RenegotiationMismatch => ":RENEGOTIATION_MISMATCH:",
         Peer::UnsafeLegacyRenegotiation => ":UNSAFE_LEGACY_RENEGOTIATION_DISABLED:",
         Peer::Renegotiation => ":NO_RENEGOTIATION:",
-        Peer::IllegalParameter | Peer::WrongCertificateContext => ":DECODE_ERROR:",
+        Peer::MessageTooLong | Peer::IllegalParameter | Peer::WrongCertificateContext => {
+            ":DECODE_ERROR:"
+        }
         _ => return None,
     })
 }

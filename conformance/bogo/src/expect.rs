@@ -5,9 +5,9 @@
 use std::fmt::Debug;
 use std::fs;
 
-use tercel::Facts;
 use tercel::crypto::has_fast_aes;
 use tercel::pki::load_certs_pem;
+use tercel::{EarlyData, Facts};
 
 use crate::judge::Judge;
 use crate::options::Options;
@@ -20,20 +20,23 @@ pub(crate) fn check(options: &Options, facts: &Facts, judge: &Judge) -> Result<(
     if let Some(complaint) = seen.complaints.first() {
         return Err(Failure::Unexpected(complaint.clone()));
     }
-    same("version", expect.version, facts.version.0)?;
-    same("cipher suite", expect.cipher, facts.cipher_suite.0)?;
+    same("version", expect.version, &facts.version.0)?;
+    same("cipher suite", expect.cipher, &facts.cipher_suite.0)?;
     let by_hardware = if has_fast_aes() { expect.cipher_aes } else { expect.cipher_no_aes };
-    same("cipher suite", by_hardware, facts.cipher_suite.0)?;
+    same("cipher suite", by_hardware, &facts.cipher_suite.0)?;
     let group = facts.group.map(|group| group.0);
-    same("group", expect.curve_id.map(Some), group)?;
+    same("group", expect.curve_id.map(Some), &group)?;
     let scheme = facts.peer_signature_scheme.map(|scheme| scheme.0);
-    same("peer's scheme", expect.peer_signature_algorithm.map(Some), scheme)?;
-    same("retry", expect.retry, facts.retried)?;
-    same("resumption", expect.session_miss.then_some(false), facts.resumed)?;
+    same("peer's scheme", expect.peer_signature_algorithm.map(Some), &scheme)?;
+    same("retry", expect.retry, &facts.retried)?;
+    same("resumption", expect.session_miss.then_some(false), &facts.resumed)?;
+    // The library does not say why it rejects early data, but whether it does.
+    let accepted = expect.early_data_reason.as_deref().map(|reason| reason == "accepted");
+    same("early data", accepted, &(facts.early_data == EarlyData::Accepted))?;
     let extended = expect.extended_master_secret.then_some(true);
-    same("extended main secret", extended, facts.extended_main_secret)?;
-    same("secure renegotiation", expect.secure_renegotiation, facts.secure_renegotiation)?;
-    same("credential", expect.selected_credential.map(Some), seen.selected)?;
+    same("extended main secret", extended, &facts.extended_main_secret)?;
+    same("secure renegotiation", expect.secure_renegotiation, &facts.secure_renegotiation)?;
+    same("credential", expect.selected_credential.map(Some), &seen.selected)?;
     check_protocol(options, facts)?;
     check_peer(options, facts)?;
     if expect.server_name.is_some() && expect.server_name != facts.server_name {
@@ -82,9 +85,9 @@ fn check_peer(options: &Options, facts: &Facts) -> Result<(), Failure> {
     Ok(())
 }
 
-fn same<T: PartialEq + Debug>(what: &str, wanted: Option<T>, found: T) -> Result<(), Failure> {
+fn same<T: PartialEq + Debug>(what: &str, wanted: Option<T>, found: &T) -> Result<(), Failure> {
     match wanted {
-        Some(wanted) if wanted != found => Err(unexpected(what, &found)),
+        Some(wanted) if wanted != *found => Err(unexpected(what, found)),
         _ => Ok(()),
     }
 }

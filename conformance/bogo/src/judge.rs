@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel::crypto::SigningKey;
 use tercel::pki::{Refusal, RefusalReason};
-use tercel::wire::ClientHello;
+use tercel::pki_types::ServerName;
+use tercel::wire::{ClientHello, List};
 use tercel::{
     Answer, ChooseConfig, Credential, CredentialRequest, PeerIdentity, Question, SelectCredential,
     ServerConfig, Side, VerifyPeer,
@@ -90,7 +91,7 @@ impl Judge {
         let expect = &self.options.expect;
         if !expect.advertised_alpn.is_empty() {
             let mut offered = Vec::new();
-            for name in hello.extensions.alpn.iter().flat_map(|names| names.iter()) {
+            for name in hello.extensions.alpn.iter().flat_map(List::iter) {
                 offered.extend(u8::try_from(name.0.len()));
                 offered.extend_from_slice(name.0);
             }
@@ -114,7 +115,7 @@ impl Judge {
         else {
             return;
         };
-        let mut named = request.authorities.iter().flat_map(|names| names.iter());
+        let mut named = request.authorities.iter().flat_map(List::iter);
         let same = wanted.iter().all(|name| named.next().is_some_and(|got| got.0 == name));
         if !same || named.next().is_some() {
             self.complain("the peer names other authorities".to_owned());
@@ -168,7 +169,7 @@ impl VerifyPeer for Judge {
             reason,
             chain: identity.chain.iter().map(|der| der.clone().into_owned()).collect(),
             names: Vec::new(),
-            wanted: identity.server_name.map(|name| name.to_owned()),
+            wanted: identity.server_name.map(ServerName::to_owned),
             position: None,
             time: identity.now,
         }))

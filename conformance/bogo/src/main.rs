@@ -5,8 +5,8 @@
 //!
 //! | to see | look at |
 //! |---|---|
-//! | which flags there are | [`options`] |
-//! | what a flag configures | [`config`] |
+//! | which flags there are | [`flags`], read into [`options`] |
+//! | what they configure | [`config`], of [`choices`] |
 //! | what the shim answers as an application | [`judge`] |
 //! | what happens on the wire | [`run`], over [`transport`] |
 //! | what is checked after a handshake | [`expect`] |
@@ -17,9 +17,11 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+mod choices;
 mod config;
 mod error_token;
 mod expect;
+mod flags;
 mod judge;
 mod options;
 mod run;
@@ -61,6 +63,7 @@ fn report(failure: Failure) -> ExitCode {
         Failure::Tls { token, error } => eprintln!("{token} {error}"),
         Failure::Unexpected(what) => eprintln!("{what}"),
         Failure::Transport(error) => eprintln!("transport: {error}"),
+        Failure::Unfit(Unfit::Refused(token)) => eprintln!("{token}"),
         Failure::Unfit(Unfit::Malformed(flag)) => eprintln!("cannot read the value of {flag}"),
         Failure::Unfit(Unfit::Unimplemented(what)) => {
             eprintln!("not implemented: {what}");

@@ -1,9 +1,9 @@
 //! The runner's flags: which exist, and what each says about a connection.
 //!
-//! Must not know: TLS, the library. A flag that is not in [`FLAGS`] makes the shim answer "not implemented",
+//! Must not know: TLS, the library. A flag that is not in [`crate::flags`] makes the shim answer "not implemented",
 //! which the runner counts apart from failures. Next: [`crate::config`], which turns options into a configuration.
 
-use crate::base64;
+use crate::flags::{FLAGS, Kind};
 
 /// What the runner wants of one connection.
 #[derive(Clone, Default)]
@@ -77,6 +77,8 @@ pub(crate) struct Expectations {
     pub(crate) selected_credential: Option<i32>,
     pub(crate) retry: Option<bool>,
     pub(crate) session_miss: bool,
+    /// Why early data was not accepted, or `accepted`.
+    pub(crate) early_data_reason: Option<String>,
     pub(crate) extended_master_secret: bool,
     pub(crate) secure_renegotiation: Option<bool>,
     pub(crate) alpn: Vec<u8>,
@@ -120,6 +122,8 @@ pub(crate) struct Plan {
 pub(crate) enum Unfit {
     /// A flag, or a value of it, that stands for something not implemented.
     Unimplemented(String),
+    /// Flags that leave nothing to connect with; BoringSSL's word for it.
+    Refused(&'static str),
     /// A flag without its value, or with one that cannot be read.
     Malformed(String),
 }
@@ -185,143 +189,11 @@ fn addressee(flag: &str) -> (&str, Times) {
     }
 }
 
-enum Kind {
-    /// A flag without a value.
-    Set(fn(&mut Options)),
-    /// A flag with one; `None` if the value cannot be read.
-    Take(fn(&mut Options, &[u8]) -> Option<()>),
-    /// True of this library without doing anything, or about something the shim has no choice in.
-    Ignore,
-    IgnoreWithValue,
-}
-
-use Kind::{Ignore, IgnoreWithValue, Set, Take};
-
-/// Every flag that is understood. The rest of the runner's flags are for features not implemented.
-const FLAGS: &[(&str, Kind)] = &[
-    ("-port", Take(|o, v| Some(o.port = number(v)?))),
-    ("-ipv6", Set(|o| o.ipv6 = true)),
-    ("-shim-id", Take(|o, v| Some(o.shim_id = number(v)?))),
-    ("-server", Set(|o| o.server = true)),
-    ("-resume-count", Take(|o, v| Some(o.resume_count = number(v)?))),
-    // What is negotiated.
-    ("-no-tls12", Set(|o| o.no_tls12 = true)),
-    ("-no-tls13", Set(|o| o.no_tls13 = true)),
-    ("-no-tls11", Ignore),
-    ("-no-tls1", Ignore),
-    ("-no-ssl3", Ignore),
-    ("-min-version", Take(|o, v| Some(o.min_version = number(v)?))),
-    ("-max-version", Take(|o, v| Some(o.max_version = number(v)?))),
-    ("-fallback-scsv", Set(|o| o.fallback_scsv = true)),
-    ("-curves", Take(|o, v| Some(o.curves.push(number(v)?)))),
-    ("-key-shares", Take(|o, v| Some(o.key_shares.get_or_insert_default().push(number(v)?)))),
-    ("-no-key-shares", Set(|o| o.key_shares = Some(Vec::new()))),
-    ("-verify-prefs", Take(|o, v| Some(o.verify_prefs.push(number(v)?)))),
-    ("-server-preference", Set(|o| o.server_preference = true)),
-    ("-fips-202205", Set(|o| o.policy = Some(Policy::Fips202205))),
-    ("-wpa-202304", Set(|o| o.policy = Some(Policy::Wpa202304))),
-    ("-no-legacy-server-connect", Set(|o| o.require_secure_renegotiation = true)),
-    ("-max-send-fragment", Take(|o, v| Some(o.max_send_fragment = Some(number(v)?)))),
-    ("-host-name", Take(|o, v| Some(o.host_name = Some(text(v)?)))),
-    ("-advertise-alpn", Take(|o, v| Some(o.advertise_alpn = v.to_vec()))),
-    ("-select-alpn", Take(|o, v| Some(o.select_alpn = v.to_vec()))),
-    ("-decline-alpn", Ignore),
-    ("-reject-alpn", Set(|o| o.reject_alpn = true)),
-    ("-enable-ocsp-stapling", Set(|o| o.enable_ocsp_stapling = true)),
-    ("-enable-signed-cert-timestamps", Set(|o| o.enable_signed_cert_timestamps = true)),
-    // Who is trusted, and who we are.
-    ("-trust-cert", IgnoreWithValue),
-    ("-verify-peer", Set(|o| o.verify_peer = true)),
-    ("-require-any-client-certificate", Set(|o| o.require_any_client_certificate = true)),
-    ("-verify-fail", Set(|o| o.verify_fail = true)),
-    ("-use-custom-verify-callback", Ignore),
-    ("-use-client-ca-list", Take(|o, v| Some(o.use_client_ca_list = Some(text(v)?)))),
-    ("-use-ocsp-callback", Set(|o| o.use_ocsp_callback = true)),
-    ("-set-ocsp-in-callback", Ignore),
-    ("-decline-ocsp-callback", Set(|o| o.decline_ocsp_callback = true)),
-    ("-fail-ocsp-callback", Set(|o| o.fail_ocsp_callback = true)),
-    ("-use-old-client-cert-callback", Ignore),
-    ("-use-early-callback", Ignore),
-    ("-new-x509-credential", Set(|o| o.credentials.push(CredentialOptions::default()))),
-    ("-cert-file", Take(|o, v| Some(o.current().cert_file = Some(text(v)?)))),
-    ("-key-file", Take(|o, v| Some(o.current().key_file = Some(text(v)?)))),
-    ("-ocsp-response", Take(|o, v| Some(o.current().ocsp_response = base64::decode(v)?))),
-    (
-        "-signed-cert-timestamps",
-        Take(|o, v| Some(o.current().signed_cert_timestamps = base64::decode(v)?)),
-    ),
-    ("-signing-prefs", Take(|o, v| Some(o.current().signing_prefs.push(number(v)?)))),
-    ("-must-match-issuer", Set(|o| o.current().must_match_issuer = true)),
-    // What happens after the handshake, and how the shim goes about it.
-    ("-async", Set(|o| o.asynchronous = true)),
-    ("-implicit-handshake", Ignore),
-    ("-no-op-extra-handshake", Ignore),
-    ("-permute-extensions", Ignore),
-    ("-forbid-renegotiation-after-handshake", Ignore),
-    ("-no-ticket", Ignore),
-    ("-shim-writes-first", Set(|o| o.shim_writes_first = true)),
-    ("-shim-shuts-down", Set(|o| o.shim_shuts_down = true)),
-    ("-check-close-notify", Set(|o| o.check_close_notify = true)),
-    ("-send-alert", Set(|o| o.send_alert = true)),
-    ("-key-update", Set(|o| o.key_update = true)),
-    ("-read-size", Take(|o, v| Some(o.read_size = Some(number(v)?)))),
-    ("-read-with-unfinished-write", Set(|o| o.read_with_unfinished_write = true)),
-    ("-export-keying-material", Take(|o, v| Some(o.export_keying_material = number(v)?))),
-    ("-export-label", Take(|o, v| Some(o.export_label = v.to_vec()))),
-    ("-export-context", Take(|o, v| Some(o.export_context = v.to_vec()))),
-    ("-use-export-context", Set(|o| o.use_export_context = true)),
-    ("-export-traffic-secrets", Set(|o| o.export_traffic_secrets = true)),
-    // What must come of it.
-    ("-expect-version", Take(|o, v| Some(o.expect.version = Some(number(v)?)))),
-    ("-expect-cipher", Take(|o, v| Some(o.expect.cipher = Some(number(v)?)))),
-    ("-expect-cipher-aes", Take(|o, v| Some(o.expect.cipher_aes = Some(number(v)?)))),
-    ("-expect-cipher-no-aes", Take(|o, v| Some(o.expect.cipher_no_aes = Some(number(v)?)))),
-    ("-expect-curve-id", Take(|o, v| Some(o.expect.curve_id = Some(number(v)?)))),
-    (
-        "-expect-peer-signature-algorithm",
-        Take(|o, v| Some(o.expect.peer_signature_algorithm = Some(number(v)?))),
-    ),
-    ("-expect-peer-verify-pref", Take(|o, v| Some(o.expect.peer_verify_prefs.push(number(v)?)))),
-    (
-        "-expect-selected-credential",
-        Take(|o, v| Some(o.expect.selected_credential = Some(number(v)?))),
-    ),
-    ("-expect-hrr", Set(|o| o.expect.retry = Some(true))),
-    ("-expect-no-hrr", Set(|o| o.expect.retry = Some(false))),
-    ("-expect-session-miss", Set(|o| o.expect.session_miss = true)),
-    // There are no sessions yet, so nothing can be wrong with them.
-    ("-expect-no-session", Ignore),
-    ("-expect-extended-master-secret", Set(|o| o.expect.extended_master_secret = true)),
-    ("-expect-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(true))),
-    ("-expect-no-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(false))),
-    ("-expect-alpn", Take(|o, v| Some(o.expect.alpn = v.to_vec()))),
-    ("-expect-advertised-alpn", Take(|o, v| Some(o.expect.advertised_alpn = v.to_vec()))),
-    ("-expect-server-name", Take(|o, v| Some(o.expect.server_name = Some(text(v)?)))),
-    ("-expect-no-server-name", Set(|o| o.expect.no_server_name = true)),
-    ("-expect-ocsp-response", Take(|o, v| Some(o.expect.ocsp_response = base64::decode(v)?))),
-    (
-        "-expect-signed-cert-timestamps",
-        Take(|o, v| Some(o.expect.signed_cert_timestamps = base64::decode(v)?)),
-    ),
-    ("-expect-peer-cert-file", Take(|o, v| Some(o.expect.peer_cert_file = Some(text(v)?)))),
-    ("-expect-no-peer-cert", Set(|o| o.expect.no_peer_cert = true)),
-    ("-expect-verify-result", Set(|o| o.expect.verify_result = true)),
-    ("-expect-client-ca-list", Take(|o, v| Some(o.expect.client_ca_list = Some(text(v)?)))),
-];
-
 impl Options {
     /// The credential that credential flags speak of at this point of the command line.
-    fn current(&mut self) -> &mut CredentialOptions {
+    pub(crate) fn current(&mut self) -> &mut CredentialOptions {
         self.credentials.last_mut().unwrap_or(&mut self.credential)
     }
-}
-
-fn text(value: &[u8]) -> Option<String> {
-    String::from_utf8(value.to_vec()).ok()
-}
-
-fn number<T: std::str::FromStr>(value: &[u8]) -> Option<T> {
-    std::str::from_utf8(value).ok()?.parse().ok()
 }
 
 #[cfg(test)]

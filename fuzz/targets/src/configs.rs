@@ -155,7 +155,7 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
                 .credential(material::server())
                 .client_auth(ClientAuth::Required, material::roots())
                 .groups(&groups[2..])
-                .padding(Padding::Block(512)),
+                .padding(Padding::Block(4096)),
             builder()
                 .credential(material::server())
                 .client_auth(ClientAuth::Optional, material::roots())

@@ -146,10 +146,7 @@ impl Peer {
     fn shake_hands(&mut self) {
         for _ in 0..MAX_QUESTIONS {
             match self.handshake.advance(&mut self.received, &mut self.out) {
-                Ok(Next::Receive) => {
-                    assert!(self.received.unread().len() < MAX_RECORD, "a record was there");
-                    return;
-                }
+                Ok(Next::Receive) => return self.check_waiting(),
                 Ok(Next::Answer(question)) => {
                     let misuse = self.handshake.advance(&mut self.received, &mut self.out);
                     assert_eq!(misuse.err(), Some(Misuse::QuestionOpen.into()));
@@ -192,8 +189,7 @@ impl Peer {
             match self.read_once() {
                 Ok(true) => {}
                 Ok(false) => {
-                    let waits = self.received.unread().len() < MAX_RECORD;
-                    assert!(waits || self.closed, "a record was there");
+                    self.check_waiting();
                     self.send_control();
                     return;
                 }
@@ -207,6 +203,14 @@ impl Peer {
             }
         }
         panic!("reading does not end");
+    }
+
+    /// Who waits has less than a record, in memory for two: the one that is there and the one that came.
+    fn check_waiting(&mut self) {
+        let unread = self.received.unread().len();
+        assert!(unread < MAX_RECORD || self.closed, "a record was there");
+        let memory = unread + self.received.spare().len();
+        assert!(memory <= 2 * MAX_RECORD, "{memory} bytes of memory");
     }
 
     /// Whether there may be more.

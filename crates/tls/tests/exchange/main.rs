@@ -4,11 +4,16 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+mod certificates;
 mod combinations;
+mod connection;
 mod decisions;
 mod identity;
 mod negotiation;
 mod pair;
 mod pending;
+mod questions;
+mod reads;
 mod signatures;
 mod strangers;
+mod streams;

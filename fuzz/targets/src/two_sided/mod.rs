@@ -51,6 +51,9 @@ pub fn flights(client: usize, server: usize) -> [Vec<u8>; 2] {
 /// Instructions that are enough.
 const MAX_STEPS: usize = 300;
 
+/// Changes of keys, answers not counted, that no side takes for an attack.
+const ENOUGH_UPDATES: usize = 15;
+
 /// Rounds in which two sides come to rest: a handshake has three, and there may be two after it.
 const MAX_ROUNDS: usize = 16;
 
@@ -64,6 +67,9 @@ struct World {
     /// Data arrives in pieces of this length; as it was sent if it is 0.
     piece: usize,
     is_confidant: bool,
+    /// Nobody altered a record, gave up, or changed keys too often.
+    is_undisturbed: bool,
+    updates: usize,
     written: usize,
 }
 
@@ -90,6 +96,8 @@ impl World {
             ways: sides.map(|side| Middle::new(side, is_confidant)),
             piece: usize::from(between >> 4),
             is_confidant,
+            is_undisturbed: true,
+            updates: 0,
             written: 0,
         };
         world.peers[0].room = if between & 2 == 0 { 0 } else { 1 << 15 };
@@ -105,7 +113,10 @@ impl World {
         let from = usize::from(instruction >> 7);
         let (peer, way) = (&mut self.peers[from], &mut self.ways[from]);
         match instruction & 0x1f {
-            tamper @ 0..16 => drop(way.tamper(tamper, script)),
+            tamper @ 0..16 => {
+                self.is_undisturbed = false;
+                let _ = way.tamper(tamper, script);
+            }
             16 => self.deliver(from),
             17 => (0..script.byte()? % 8).for_each(|_| self.deliver(from)),
             18 => self.settle(),
@@ -113,16 +124,22 @@ impl World {
             20 => peer.send_through(script.number()? % 5000, script.number()? % 5000),
             21 => {
                 let request = script.byte()? & 1 == 1;
+                self.updates += 1;
+                self.is_undisturbed &= self.updates <= ENOUGH_UPDATES;
                 peer.act_connected(|it, out| it.sender.update_key(request, out));
             }
             22 => peer.act_connected(|it, out| it.sender.close(out)),
             23 => {
                 let alert = AlertDescription(script.byte()?);
+                self.is_undisturbed = false;
                 peer.act_connected(|it, out| it.sender.abort(alert, out));
             }
             24 => peer.room = script.number()? % (1 << 15),
             25 => peer.act_connected(|it, out| it.sender.control(out)),
-            26 => peer.end(),
+            26 => {
+                self.is_undisturbed = false;
+                peer.end();
+            }
             _ => self.piece = usize::from(script.byte()?),
         }
         self.collect();
@@ -186,9 +203,16 @@ impl World {
         is_well && all && client.sent > 0 && server.sent > 0
     }
 
-    /// Only who has the keys can put in a word.
+    /// Only who has the keys can put in a word, and where nobody does, every word arrives.
     fn check_data(&self) {
         let [client, server] = &self.peers;
+        let connected = self.peers.iter().all(|peer| peer.connection.is_some());
+        if self.is_undisturbed && connected {
+            assert_eq!([client.error, server.error], [None, None], "nobody disturbed them");
+            assert!(client.intact && server.intact, "nobody altered the data");
+            let arrived = [server.arrived, client.arrived];
+            assert_eq!(arrived, [client.sent, server.sent], "nobody lost the data");
+        }
         for (from, to) in [(client, server), (server, client)] {
             assert!(self.is_confidant || to.intact, "data was altered");
             assert!(self.is_confidant || to.arrived <= from.sent, "data was repeated");
@@ -245,6 +269,13 @@ mod tests {
                 assert!(two_sided(&[configs, between]), "{configs} {between}");
                 assert_eq!(errors(&[configs, between]), [None, None]);
             }
+        }
+    }
+
+    #[test]
+    fn the_same_input_gives_the_same_bytes() {
+        for config in 0..CONFIGS {
+            assert_eq!(flights(config, config), flights(config, config));
         }
     }
 

@@ -4,6 +4,7 @@
 //! Must not know: the public interface's niceties. Next: [`order`]; [`puppet`] is the peer.
 
 mod cast;
+mod content;
 mod order;
 mod puppet;
 mod records;

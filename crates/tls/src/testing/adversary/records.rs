@@ -8,6 +8,8 @@ use tercel_wire::{AlertDescription, ContentType, HandshakeType};
 
 use super::cast::{Scene, scenes};
 use super::puppet::{Outcome, Say};
+use crate::connection::buffer::Received;
+use crate::connection::receiver::Opened;
 use crate::error::{Error, Peer};
 
 #[test]
@@ -91,6 +93,29 @@ fn handshake_and_alert_records_carry_something() {
             };
             assert_eq!(alert_of(&outcome), Some(expected), "{scene:?} {place}: {outcome:?}");
         }
+    }
+}
+
+#[test]
+fn data_records_without_data_come_to_an_end() {
+    for scene in scenes() {
+        let mut puppet = scene.puppet(Box::new(|_, due| vec![due]));
+        let Outcome::Connected(mut connection) = puppet.play(scene.victim()) else {
+            panic!("{scene:?} does not connect");
+        };
+        let (mut received, mut borne) = (Received::new(), 0);
+        let error = loop {
+            let mut out = Vec::new();
+            puppet.write(&Say::Empty(ContentType::APPLICATION_DATA, borne), &mut out);
+            received.extend(&out);
+            match connection.receiver.open(&mut received) {
+                Ok(opened) => assert_eq!(opened, Opened::More),
+                Err(error) => break error,
+            }
+            borne += 1;
+        };
+        assert_eq!(error, Peer::TooManyEmptyRecords.into(), "{scene:?}");
+        assert!((1..100).contains(&borne), "{borne}");
     }
 }
 

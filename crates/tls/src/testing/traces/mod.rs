@@ -35,7 +35,7 @@ const COMPATIBILITY: &str = include_str!("compatibility.txt");
 
 #[test]
 fn simple_handshake() {
-    Play::of(&Trace::parse(SIMPLE), None).to_the_end(9);
+    Play::of(&Trace::parse(SIMPLE), None).play_all(9);
 }
 
 #[test]
@@ -44,22 +44,22 @@ fn resumed_handshake_with_early_data() {
     // The ticket of the simple handshake is what is resumed from.
     let psk = simple.value("derive resumption", "expanded");
     assert_eq!(psk, resumed.step(Side::Client, "extract early").value("ikm"));
-    Play::of(&resumed, Some(psk)).to_the_end(10);
+    Play::of(&resumed, Some(psk)).play_all(10);
 }
 
 #[test]
 fn handshake_after_a_hello_retry_request() {
-    Play::of(&Trace::parse(RETRY), None).to_the_end(8);
+    Play::of(&Trace::parse(RETRY), None).play_all(8);
 }
 
 #[test]
 fn handshake_with_client_authentication() {
-    Play::of(&Trace::parse(CLIENT_AUTH), None).to_the_end(6);
+    Play::of(&Trace::parse(CLIENT_AUTH), None).play_all(6);
 }
 
 #[test]
 fn handshake_in_compatibility_mode() {
-    Play::of(&Trace::parse(COMPATIBILITY), None).to_the_end(8);
+    Play::of(&Trace::parse(COMPATIBILITY), None).play_all(8);
 }
 
 /// Both ends of a trace, each with the record layer it would have.
@@ -104,7 +104,7 @@ impl<'t> Play<'t> {
     }
 
     /// Plays every record; there are this many.
-    fn to_the_end(mut self, records: usize) {
+    fn play_all(mut self, records: usize) {
         let mut played = 0;
         for step in self.trace.steps() {
             let Some(kind) = step.what.strip_prefix("record ") else { continue };

@@ -1,0 +1,155 @@
+//! The table of flags: which there are, whether they take a value, and which option each sets.
+//!
+//! Must not know: prefixes, how a command line is read. Next: [`crate::options`].
+
+use crate::base64;
+use crate::options::{CredentialOptions, Options, Policy};
+
+/// What a flag does.
+pub(crate) enum Kind {
+    /// A flag without a value.
+    Set(fn(&mut Options)),
+    /// A flag with one; `None` if the value cannot be read.
+    Take(fn(&mut Options, &[u8]) -> Option<()>),
+    /// True of this library without doing anything, or about something the shim has no choice in.
+    Ignore,
+    IgnoreWithValue,
+}
+
+use Kind::{Ignore, IgnoreWithValue, Set, Take};
+
+/// Every flag that is understood. The rest of the runner's flags are for features not implemented.
+pub(crate) const FLAGS: &[(&str, Kind)] = &[
+    ("-port", Take(|o, v| put(&mut o.port, number(v)))),
+    ("-ipv6", Set(|o| o.ipv6 = true)),
+    ("-shim-id", Take(|o, v| put(&mut o.shim_id, number(v)))),
+    ("-server", Set(|o| o.server = true)),
+    ("-resume-count", Take(|o, v| put(&mut o.resume_count, number(v)))),
+    // What is negotiated.
+    ("-no-tls12", Set(|o| o.no_tls12 = true)),
+    ("-no-tls13", Set(|o| o.no_tls13 = true)),
+    ("-no-tls11", Ignore),
+    ("-no-tls1", Ignore),
+    ("-no-ssl3", Ignore),
+    ("-min-version", Take(|o, v| put(&mut o.min_version, number(v)))),
+    ("-max-version", Take(|o, v| put(&mut o.max_version, number(v)))),
+    ("-fallback-scsv", Set(|o| o.fallback_scsv = true)),
+    ("-curves", Take(|o, v| add(&mut o.curves, number(v)))),
+    ("-key-shares", Take(|o, v| add(o.key_shares.get_or_insert_default(), number(v)))),
+    ("-no-key-shares", Set(|o| o.key_shares = Some(Vec::new()))),
+    ("-verify-prefs", Take(|o, v| add(&mut o.verify_prefs, number(v)))),
+    ("-server-preference", Set(|o| o.server_preference = true)),
+    ("-fips-202205", Set(|o| o.policy = Some(Policy::Fips202205))),
+    ("-wpa-202304", Set(|o| o.policy = Some(Policy::Wpa202304))),
+    ("-no-legacy-server-connect", Set(|o| o.require_secure_renegotiation = true)),
+    ("-max-send-fragment", Take(|o, v| keep(&mut o.max_send_fragment, number(v)))),
+    ("-host-name", Take(|o, v| keep(&mut o.host_name, text(v)))),
+    ("-advertise-alpn", Take(|o, v| put(&mut o.advertise_alpn, Some(v.to_vec())))),
+    ("-select-alpn", Take(|o, v| put(&mut o.select_alpn, Some(v.to_vec())))),
+    ("-decline-alpn", Ignore),
+    ("-reject-alpn", Set(|o| o.reject_alpn = true)),
+    ("-enable-ocsp-stapling", Set(|o| o.enable_ocsp_stapling = true)),
+    ("-enable-signed-cert-timestamps", Set(|o| o.enable_signed_cert_timestamps = true)),
+    // Who is trusted, and who we are.
+    ("-trust-cert", IgnoreWithValue),
+    ("-verify-peer", Set(|o| o.verify_peer = true)),
+    ("-require-any-client-certificate", Set(|o| o.require_any_client_certificate = true)),
+    ("-verify-fail", Set(|o| o.verify_fail = true)),
+    ("-use-custom-verify-callback", Ignore),
+    ("-use-client-ca-list", Take(|o, v| keep(&mut o.use_client_ca_list, text(v)))),
+    ("-use-ocsp-callback", Set(|o| o.use_ocsp_callback = true)),
+    ("-set-ocsp-in-callback", Ignore),
+    ("-decline-ocsp-callback", Set(|o| o.decline_ocsp_callback = true)),
+    ("-fail-ocsp-callback", Set(|o| o.fail_ocsp_callback = true)),
+    ("-use-old-client-cert-callback", Ignore),
+    ("-use-early-callback", Ignore),
+    ("-new-x509-credential", Set(|o| o.credentials.push(CredentialOptions::default()))),
+    ("-cert-file", Take(|o, v| keep(&mut o.current().cert_file, text(v)))),
+    ("-key-file", Take(|o, v| keep(&mut o.current().key_file, text(v)))),
+    ("-ocsp-response", Take(|o, v| put(&mut o.current().ocsp_response, base64::decode(v)))),
+    (
+        "-signed-cert-timestamps",
+        Take(|o, v| put(&mut o.current().signed_cert_timestamps, base64::decode(v))),
+    ),
+    ("-signing-prefs", Take(|o, v| add(&mut o.current().signing_prefs, number(v)))),
+    ("-must-match-issuer", Set(|o| o.current().must_match_issuer = true)),
+    // What happens after the handshake, and how the shim goes about it.
+    ("-async", Set(|o| o.asynchronous = true)),
+    ("-implicit-handshake", Ignore),
+    ("-no-op-extra-handshake", Ignore),
+    ("-permute-extensions", Ignore),
+    ("-forbid-renegotiation-after-handshake", Ignore),
+    ("-no-ticket", Ignore),
+    ("-shim-writes-first", Set(|o| o.shim_writes_first = true)),
+    ("-shim-shuts-down", Set(|o| o.shim_shuts_down = true)),
+    ("-check-close-notify", Set(|o| o.check_close_notify = true)),
+    ("-send-alert", Set(|o| o.send_alert = true)),
+    ("-key-update", Set(|o| o.key_update = true)),
+    ("-read-size", Take(|o, v| keep(&mut o.read_size, number(v)))),
+    ("-read-with-unfinished-write", Set(|o| o.read_with_unfinished_write = true)),
+    ("-export-keying-material", Take(|o, v| put(&mut o.export_keying_material, number(v)))),
+    ("-export-label", Take(|o, v| put(&mut o.export_label, Some(v.to_vec())))),
+    ("-export-context", Take(|o, v| put(&mut o.export_context, Some(v.to_vec())))),
+    ("-use-export-context", Set(|o| o.use_export_context = true)),
+    ("-export-traffic-secrets", Set(|o| o.export_traffic_secrets = true)),
+    // What must come of it.
+    ("-expect-version", Take(|o, v| keep(&mut o.expect.version, number(v)))),
+    ("-expect-cipher", Take(|o, v| keep(&mut o.expect.cipher, number(v)))),
+    ("-expect-cipher-aes", Take(|o, v| keep(&mut o.expect.cipher_aes, number(v)))),
+    ("-expect-cipher-no-aes", Take(|o, v| keep(&mut o.expect.cipher_no_aes, number(v)))),
+    ("-expect-curve-id", Take(|o, v| keep(&mut o.expect.curve_id, number(v)))),
+    (
+        "-expect-peer-signature-algorithm",
+        Take(|o, v| keep(&mut o.expect.peer_signature_algorithm, number(v))),
+    ),
+    ("-expect-peer-verify-pref", Take(|o, v| add(&mut o.expect.peer_verify_prefs, number(v)))),
+    (
+        "-expect-selected-credential",
+        Take(|o, v| keep(&mut o.expect.selected_credential, number(v))),
+    ),
+    ("-expect-hrr", Set(|o| o.expect.retry = Some(true))),
+    ("-expect-no-hrr", Set(|o| o.expect.retry = Some(false))),
+    ("-expect-session-miss", Set(|o| o.expect.session_miss = true)),
+    ("-expect-early-data-reason", Take(|o, v| keep(&mut o.expect.early_data_reason, text(v)))),
+    // There are no sessions yet, so nothing can be wrong with them.
+    ("-expect-no-session", Ignore),
+    ("-expect-extended-master-secret", Set(|o| o.expect.extended_master_secret = true)),
+    ("-expect-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(true))),
+    ("-expect-no-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(false))),
+    ("-expect-alpn", Take(|o, v| put(&mut o.expect.alpn, Some(v.to_vec())))),
+    ("-expect-advertised-alpn", Take(|o, v| put(&mut o.expect.advertised_alpn, Some(v.to_vec())))),
+    ("-expect-server-name", Take(|o, v| keep(&mut o.expect.server_name, text(v)))),
+    ("-expect-no-server-name", Set(|o| o.expect.no_server_name = true)),
+    ("-expect-ocsp-response", Take(|o, v| put(&mut o.expect.ocsp_response, base64::decode(v)))),
+    (
+        "-expect-signed-cert-timestamps",
+        Take(|o, v| put(&mut o.expect.signed_cert_timestamps, base64::decode(v))),
+    ),
+    ("-expect-peer-cert-file", Take(|o, v| keep(&mut o.expect.peer_cert_file, text(v)))),
+    ("-expect-no-peer-cert", Set(|o| o.expect.no_peer_cert = true)),
+    ("-expect-verify-result", Set(|o| o.expect.verify_result = true)),
+    ("-expect-client-ca-list", Take(|o, v| keep(&mut o.expect.client_ca_list, text(v)))),
+];
+
+fn put<T>(place: &mut T, value: Option<T>) -> Option<()> {
+    *place = value?;
+    Some(())
+}
+
+fn keep<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
+    *place = Some(value?);
+    Some(())
+}
+
+fn add<T>(list: &mut Vec<T>, value: Option<T>) -> Option<()> {
+    list.push(value?);
+    Some(())
+}
+
+fn text(value: &[u8]) -> Option<String> {
+    String::from_utf8(value.to_vec()).ok()
+}
+
+fn number<T: std::str::FromStr>(value: &[u8]) -> Option<T> {
+    std::str::from_utf8(value).ok()?.parse().ok()
+}

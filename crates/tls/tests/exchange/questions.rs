@@ -1,0 +1,223 @@
+//! Every decision left open, and answered from outside.
+//!
+//! For: each policy as a question, with each answer, and the misuse of the door.
+//! Must not know: how an object inside would have answered faster. Next: `pair.rs`.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use tercel::crypto::SigningKey;
+use tercel::pki_types::ServerName;
+use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::{
+    AcceptAnyPeer, Answer, ChainPolicy, ClientAuth, Credential, Credentials, Error, Handshake,
+    Local, Misuse, Next, Policy, Question, Received, ServerConfig, Side,
+};
+
+use crate::identity::{Kind, NAME, client, credential, leaf, plain, roots, server};
+use crate::pair::{Delivery, Pair};
+
+const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
+
+#[test]
+fn every_question_asked_and_answered() {
+    for version in BOTH_VERSIONS {
+        for delivery in [Delivery::Whole, Delivery::Bytes] {
+            let (chain, key) = leaf(Kind::P256, &[NAME]);
+            let signer = SigningKey::from_der(&key).unwrap();
+            let credential = Arc::new(Credential::remote(chain).unwrap());
+            let settled = ServerConfig::builder()
+                .credentials(Policy::Ask)
+                .client_verifier(ClientAuth::Required, Policy::Ask)
+                .build()
+                .unwrap();
+            let undecided = ServerConfig::builder().choose_config(Policy::Ask).build().unwrap();
+            let client = tercel::ClientConfig::builder()
+                .versions(&[version])
+                .verifier(Policy::Ask)
+                .credentials(Policy::Ask)
+                .build()
+                .unwrap();
+            let verifier = ChainPolicy::new(roots()).unwrap();
+            let asked = RefCell::new(Vec::new());
+            let mut ends = Pair::new(&client, &undecided, NAME)
+                .delivery(delivery)
+                .answering(|side, question| {
+                    asked.borrow_mut().push((side, format!("{question:?}")));
+                    match question {
+                        Question::ChooseConfig(question) => {
+                            let hello = question.client_hello().unwrap();
+                            assert!(hello.extensions.server_name.is_some());
+                            Answer::Config(Some(settled.clone()))
+                        }
+                        Question::SelectCredential(question) => {
+                            let request = question.request().unwrap();
+                            assert_eq!((request.side, request.version), (side, version));
+                            assert!(request.scheme_for(&credential).is_some());
+                            Answer::Credential(Some(credential.clone()))
+                        }
+                        Question::Sign(question) => {
+                            assert_eq!(question.credential().chain(), credential.chain());
+                            question.resolve(&signer)
+                        }
+                        Question::VerifyPeer(question) => {
+                            assert_ne!(question.identity().side, side);
+                            question.resolve(&verifier)
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                })
+                .connect()
+                .unwrap();
+            ends.talk();
+            let of = |side: Side| {
+                let asked = asked.borrow();
+                let names: Vec<String> =
+                    asked.iter().filter(|line| line.0 == side).map(|line| line.1.clone()).collect();
+                names
+            };
+            assert_eq!(of(Side::Client), ["VerifyPeer", "SelectCredential", "Sign"]);
+            let servers = ["ChooseConfig", "SelectCredential", "Sign", "VerifyPeer"];
+            assert_eq!(of(Side::Server), servers);
+        }
+    }
+}
+
+#[test]
+fn no_is_an_answer() {
+    for version in BOTH_VERSIONS {
+        let ours = client().versions(&[version]).build().unwrap();
+        let refuse = |server: &Arc<ServerConfig>, answer: fn() -> Answer| {
+            let failure =
+                Pair::new(&ours, server, NAME).answering(|_, _| answer()).connect().unwrap_err();
+            let heard = failure.server.and_then(Error::alert).map(Error::AlertReceived);
+            assert_eq!(failure.client, heard);
+            failure.server.unwrap()
+        };
+        let undecided = ServerConfig::builder().choose_config(Policy::Ask).build().unwrap();
+        let error = refuse(&undecided, || Answer::Config(None));
+        assert_eq!(error, Local::RefusedByApplication.into());
+
+        let asking = ServerConfig::builder().credentials(Policy::Ask).build().unwrap();
+        let error = refuse(&asking, || Answer::Credential(None));
+        assert_eq!(error.alert(), Some(AlertDescription::HANDSHAKE_FAILURE));
+
+        let (chain, _) = leaf(Kind::P256, &[NAME]);
+        let remote = Credential::remote(chain).unwrap();
+        let remote = ServerConfig::builder().credential(remote).build().unwrap();
+        let error = refuse(&remote, || Answer::Signature(None));
+        assert_eq!(error, Local::SigningFailed.into());
+    }
+}
+
+#[test]
+fn a_client_may_have_no_certificate_to_show() {
+    for version in BOTH_VERSIONS {
+        let client = client().versions(&[version]).credentials(Policy::Ask).build().unwrap();
+        let server = server().client_auth(ClientAuth::Optional, roots()).build().unwrap();
+        let ends = Pair::new(&client, &server, NAME)
+            .answering(|_, _| Answer::Credential(None))
+            .connect()
+            .unwrap();
+        assert!(ends.server.connection.facts.peer_chain().is_empty());
+    }
+}
+
+#[test]
+fn a_refused_peer_is_told_why() {
+    let strangers = {
+        let mut roots = tercel::pki::Roots::new();
+        let stranger = rcgen::generate_simple_self_signed(vec!["stranger".to_owned()]).unwrap();
+        roots.add_der(stranger.cert.der()).unwrap();
+        Arc::new(ChainPolicy::new(roots).unwrap())
+    };
+    for version in BOTH_VERSIONS {
+        let client = tercel::ClientConfig::builder()
+            .versions(&[version])
+            .verifier(Policy::Ask)
+            .build()
+            .unwrap();
+        let failure = Pair::new(&client, &plain().1, NAME)
+            .answering(|_, question| match question {
+                Question::VerifyPeer(question) => question.resolve(&*strangers),
+                other => panic!("{other:?}"),
+            })
+            .connect()
+            .unwrap_err();
+        assert!(matches!(failure.client, Some(Error::Refused(_))), "{failure:?}");
+        let told = Error::AlertReceived(AlertDescription::UNKNOWN_CA);
+        assert_eq!(failure.server, Some(told));
+    }
+}
+
+#[test]
+fn the_refusal_keeps_the_details() {
+    let (config, wrong) = (plain().0, "other.example");
+    let mut client = Handshake::client(config, ServerName::try_from(wrong).unwrap());
+    let mut server = Handshake::server(plain().1);
+    assert!(client.refusal().is_none());
+    let (mut to_client, mut to_server) = (Received::new(), Received::new());
+    let mut out = Vec::new();
+    let error = loop {
+        let step = client.advance(&mut to_client, &mut out);
+        to_server.extend(&out);
+        out.clear();
+        if let Err(error) = step {
+            break error;
+        }
+        server.advance(&mut to_server, &mut out).unwrap();
+        to_client.extend(&out);
+        out.clear();
+    };
+    assert!(matches!(error, Error::Refused(_)));
+    let refusal = client.refusal().unwrap();
+    assert_eq!(Error::Refused(refusal.reason), error);
+    assert!(format!("{refusal}").contains(NAME), "{refusal}");
+}
+
+#[test]
+fn the_door_is_for_one_question_at_a_time() {
+    let server = ServerConfig::builder().choose_config(Policy::Ask).build().unwrap();
+    let mut client = Handshake::client(plain().0, ServerName::try_from(NAME).unwrap());
+    let mut server = Handshake::server(server);
+    let (mut received, mut out) = (Received::new(), Vec::new());
+    let wrong = Error::from(Misuse::WrongAnswer);
+    assert_eq!(server.answer(Answer::EarlyData(true)), Err(wrong), "nothing was asked");
+    client.advance(&mut Received::new(), &mut out).unwrap();
+    received.extend(&out);
+    out.clear();
+    assert!(matches!(server.advance(&mut received, &mut out), Ok(Next::Answer(_))));
+    let open = Error::from(Misuse::QuestionOpen);
+    assert_eq!(server.advance(&mut received, &mut out).unwrap_err(), open);
+    assert_eq!(server.answer(Answer::Signature(None)), Err(wrong));
+    // Neither mistake has done any harm.
+    server.answer(Answer::Config(Some(plain().1))).unwrap();
+    assert_eq!(server.answer(Answer::Config(None)), Err(wrong));
+    assert!(matches!(server.advance(&mut received, &mut out), Ok(Next::Receive)));
+    assert!(!out.is_empty());
+
+    assert_eq!(server.end_of_input(), Err(Error::Truncated));
+    let over = Error::from(Misuse::HandshakeOver);
+    assert_eq!(server.end_of_input(), Err(over));
+    assert_eq!(server.advance(&mut received, &mut out).unwrap_err(), over);
+    assert_eq!(server.answer(Answer::Config(None)), Err(over));
+}
+
+#[test]
+fn an_object_inside_answers_without_a_question() {
+    let set = Credentials::new(vec![credential(Kind::P256)]);
+    let settled = plain().1;
+    struct Always(Arc<ServerConfig>);
+    impl tercel::ChooseConfig for Always {
+        fn choose_config(&self, _: &tercel::wire::ClientHello<'_>) -> Option<Arc<ServerConfig>> {
+            Some(self.0.clone())
+        }
+    }
+    let server = ServerConfig::builder()
+        .credentials(Policy::Here(Arc::new(set)))
+        .choose_config(Policy::Here(Arc::new(Always(settled))))
+        .build()
+        .unwrap();
+    let client = client().verifier(Policy::Here(Arc::new(AcceptAnyPeer))).build().unwrap();
+    Pair::new(&client, &server, NAME).connect().unwrap().talk();
+}

@@ -1,0 +1,127 @@
+//! The blocking stream, on real sockets of this machine.
+//!
+//! For: `complete`, `Read` and `Write` as an application uses them. Must not know: records.
+//! Next: `connection.rs`, the same without a transport.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+
+use tercel::wire::ProtocolVersion;
+use tercel::{Error, Handshake, Stream};
+
+use crate::identity::{NAME, client, plain, server};
+
+const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
+
+#[test]
+fn an_echo_over_sockets() {
+    let data: Vec<u8> = (0..300_000_u32).map(|at| at.to_be_bytes()[2]).collect();
+    for version in BOTH_VERSIONS {
+        let (mut stream, echo) = connect(version, |mut stream| {
+            let mut data = Vec::new();
+            stream.read_to_end(&mut data).unwrap();
+            stream.write_all(&data).ok();
+            stream.close().ok();
+            data
+        });
+        stream.write_all(&data).unwrap();
+        stream.close().unwrap();
+        assert!(echo.join().unwrap() == data);
+        let mut echoed = Vec::new();
+        let end = stream.read_to_end(&mut echoed);
+        // In TLS 1.2 a close_notify is for both directions. RFC 5246 7.2.1
+        if version == ProtocolVersion::TLS1_3 {
+            end.unwrap();
+            assert!(echoed == data);
+        }
+    }
+}
+
+#[test]
+fn small_reads_get_everything() {
+    for version in BOTH_VERSIONS {
+        let (mut stream, sent) = connect(version, |mut stream| {
+            stream.write_all(&[7; 5000]).unwrap();
+            stream.close().unwrap();
+        });
+        let (mut count, mut out) = (0, [0; 3]);
+        loop {
+            let read = stream.read(&mut out).unwrap();
+            assert!(out[..read].iter().all(|byte| *byte == 7));
+            count += read;
+            if read == 0 {
+                break;
+            }
+        }
+        sent.join().unwrap();
+        assert_eq!(count, 5000);
+        assert_eq!(stream.read(&mut out).unwrap(), 0, "the end stays the end");
+    }
+}
+
+#[test]
+fn an_end_without_close_notify_is_an_unexpected_one() {
+    for version in BOTH_VERSIONS {
+        let (mut stream, sent) = connect(version, |mut stream| {
+            stream.write_all(b"cut").unwrap();
+            stream.transport().shutdown(Shutdown::Write).unwrap();
+        });
+        let mut out = [0; 3];
+        stream.read_exact(&mut out).unwrap();
+        let error = stream.read(&mut out).unwrap_err();
+        sent.join().unwrap();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+        assert_eq!(inner, Some(&Error::Truncated));
+    }
+}
+
+#[test]
+fn a_failed_handshake_says_why_on_both_ends() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let (transport, _) = listener.accept().unwrap();
+        Handshake::server(plain().1).complete(transport).unwrap_err().to_string()
+    });
+    let transport = TcpStream::connect(address).unwrap();
+    let name = "other.example".try_into().unwrap();
+    let error = Handshake::client(plain().0, name).complete(transport).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+    assert!(error.to_string().contains("certificate refused"), "{error}");
+    assert!(server.join().unwrap().contains("alert"));
+}
+
+#[test]
+fn plain_http_is_recognised() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let (transport, _) = listener.accept().unwrap();
+        Handshake::server(plain().1).complete(transport).unwrap_err().to_string()
+    });
+    let mut transport = TcpStream::connect(address).unwrap();
+    transport.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    transport.read_to_end(&mut answer).ok();
+    assert!(server.join().unwrap().contains("plain HTTP"));
+}
+
+/// A client's stream, and a thread with what the server does with its own.
+fn connect<T: Send + 'static>(
+    version: ProtocolVersion,
+    serve: impl FnOnce(Stream<TcpStream>) -> T + Send + 'static,
+) -> (Stream<TcpStream>, thread::JoinHandle<T>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = server().build().unwrap();
+    let served = thread::spawn(move || {
+        let (transport, _) = listener.accept().unwrap();
+        serve(Handshake::server(server).complete(transport).unwrap())
+    });
+    let config = client().versions(&[version]).build().unwrap();
+    let transport = TcpStream::connect(address).unwrap();
+    let name = NAME.try_into().unwrap();
+    (Handshake::client(config, name).complete(transport).unwrap(), served)
+}
