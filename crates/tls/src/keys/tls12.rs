@@ -3,7 +3,7 @@
 //! Must not know: messages, sockets. "Main secret" is what RFC 5246 calls the master secret.
 //! Next: `handshake/tls12/`.
 
-use tercel_crypto::{AeadAlgorithm, Digest, Secret, SharedSecret, Tls12Prf};
+use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, Secret, SharedSecret, Tls12Prf};
 
 use super::suite::Suite;
 use crate::error::Error;
@@ -93,9 +93,10 @@ impl MainSecret12 {
     }
 }
 
-/// What stays of a TLS 1.2 handshake for exporters. RFC 5705
+/// What stays of a TLS 1.2 handshake for exporters: keyed when it is used, because most never are. RFC 5705
 pub(crate) struct Exporter12 {
-    main: MainSecret12,
+    main_secret: Secret,
+    hash: HashAlgorithm,
     client_random: [u8; 32],
     server_random: [u8; 32],
 }
@@ -106,18 +107,20 @@ impl Exporter12 {
         client_random: [u8; 32],
         server_random: [u8; 32],
     ) -> Self {
-        Self { main, client_random, server_random }
+        let MainSecret12 { secret, suite, .. } = main;
+        Self { main_secret: secret, hash: suite.hash, client_random, server_random }
     }
 
     /// Unlike in TLS 1.3, no context and an empty context differ. RFC 5705 4
     pub(crate) fn export(&self, label: &[u8], context: Option<&[u8]>, out: &mut [u8]) {
+        let prf = Tls12Prf::new(self.hash, self.main_secret.as_bytes());
         let randoms: [&[u8]; 2] = [&self.client_random, &self.server_random];
         match context {
-            None => self.main.prf.fill(label, &randoms, out),
+            None => prf.fill(label, &randoms, out),
             Some(context) => {
                 let [.., high, low] = context.len().to_be_bytes();
                 let [client, server] = randoms;
-                self.main.prf.fill(label, &[client, server, &[high, low], context], out);
+                prf.fill(label, &[client, server, &[high, low], context], out);
             }
         }
     }
