@@ -93,7 +93,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Shows this certificate to servers that ask for one.
+    /// Shows this certificate to servers that ask for one. To choose among several, see [`Self::credentials`].
     #[must_use]
     pub fn credential(self, credential: Credential) -> Self {
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
@@ -106,7 +106,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// The groups to send a key share for at once. Default: the first group, and the classic half of
+    /// The groups to send a key share for at once, of those that are used at all. Default: the first group, and the classic half of
     /// it when that is a group of ours too, which costs nothing.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
@@ -176,6 +176,10 @@ impl ClientConfigBuilder {
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
         let common = self.common.checked()?;
+        let mut shares = self.key_shares.iter().flatten();
+        if let Some(group) = shares.find(|group| !common.groups.contains(group)) {
+            return Err(ConfigError::KeyShareNotInGroups(*group));
+        }
         Ok(Arc::new(ClientConfig {
             verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
             common,

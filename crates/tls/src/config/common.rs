@@ -49,6 +49,8 @@ pub enum ConfigError {
     NoGroup,
     /// A group that is not implemented.
     UnknownGroup(NamedGroup),
+    /// A key share is wanted for a group that is not among the groups. RFC 9846 4.3.8
+    KeyShareNotInGroups(NamedGroup),
     /// No signature scheme is left, for handshakes or for certificates.
     NoSignatureScheme,
     /// A client needs roots or a verifier.
@@ -57,6 +59,8 @@ pub enum ConfigError {
     NothingTrusted,
     /// A server needs a credential.
     NoCredential,
+    /// A server has credentials of its own, or demands known names of them, and another that chooses.
+    CredentialsTwice,
     /// A server that asks for client certificates needs roots or a verifier.
     NoClientVerifier,
     /// An application protocol name must have 1 to 255 bytes, all names together 65535. RFC 7301 3.1
@@ -80,10 +84,16 @@ impl fmt::Display for ConfigError {
             }
             Self::NoGroup => f.write_str("no key exchange group is enabled"),
             Self::UnknownGroup(group) => write!(f, "the group {group} is not implemented"),
+            Self::KeyShareNotInGroups(group) => {
+                write!(f, "a key share is wanted for {group}, which is not among the groups")
+            }
             Self::NoSignatureScheme => f.write_str("no signature scheme is enabled"),
             Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
             Self::NothingTrusted => f.write_str("there is no root certificate to trust"),
             Self::NoCredential => f.write_str("a server needs a credential"),
+            Self::CredentialsTwice => f.write_str(
+                "a server's credentials are either given one by one or chosen by another object",
+            ),
             Self::NoClientVerifier => {
                 f.write_str("a server that asks for client certificates needs client roots")
             }

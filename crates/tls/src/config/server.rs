@@ -99,6 +99,8 @@ impl ServerConfigBuilder {
     }
 
     /// Refuses clients that ask for a host none of the credentials has, with `unrecognized_name`. RFC 6066 3
+    ///
+    /// For credentials that were given one by one; a set has [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;
@@ -151,6 +153,9 @@ impl ServerConfigBuilder {
         let common = self.common.checked()?;
         let mut known_names = self.known_names;
         let credentials = match self.credentials {
+            Some(_) if self.require_known_name || !self.own.is_empty() => {
+                return Err(ConfigError::CredentialsTwice);
+            }
             Some(policy) => policy,
             None if self.own.is_empty() && self.choose_config.is_none() => {
                 return Err(ConfigError::NoCredential);
