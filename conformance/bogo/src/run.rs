@@ -187,10 +187,8 @@ impl Talk<'_> {
         connection.sender.close(&mut self.out)?;
         self.transport.send(&mut self.out)?;
         if self.options.shim_shuts_down && self.hear(connection)?.is_some() {
-            return Err(Failure::Tls {
-                token: ":APPLICATION_DATA_ON_SHUTDOWN:".to_owned(),
-                error: Error::Truncated,
-            });
+            let token = ":APPLICATION_DATA_ON_SHUTDOWN:";
+            return Err(Failure::Unexpected(format!("{token} data after our close_notify")));
         }
         Ok(())
     }

@@ -32,6 +32,7 @@
 //! | show a certificate | [`Credential`], [`Credentials`] |
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
+//! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
 //! | learn what was agreed | [`Facts`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 
@@ -55,8 +56,10 @@ mod handshake;
 mod key_log;
 mod keys;
 mod record;
+mod session;
 #[cfg(test)]
 mod testing;
+mod ticket;
 
 pub use config::client::{ClientConfig, ClientConfigBuilder};
 pub use config::common::ConfigError;
@@ -82,6 +85,15 @@ pub use handshake::question::{
 pub use handshake::{Handshake, Next};
 pub use key_log::KeyLogFile;
 pub use record::sealer::Padding;
+pub use session::client_store::{
+    ClientMemoryStore, ClientSessionKey, ClientSessionStore, SavedSessionsError,
+};
+pub use session::replay_guard::ReplayGuard;
+pub use session::store::{MemoryStore, SessionStore};
+pub use ticket::TicketSealer;
+pub use ticket::rotating::RotatingTickets;
+pub use ticket::shared::SharedTickets;
+pub use ticket::shared::keys::{TicketKey, TicketKeyError, TicketKeySet};
 
 pub use pki_types;
 pub use tercel_crypto as crypto;

@@ -176,10 +176,7 @@ impl ClientConfigBuilder {
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
         let common = self.common.checked()?;
-        let mut shares = self.key_shares.iter().flatten();
-        if let Some(group) = shares.find(|group| !common.groups.contains(group)) {
-            return Err(ConfigError::KeyShareNotInGroups(*group));
-        }
+        common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
         Ok(Arc::new(ClientConfig {
             verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
             common,

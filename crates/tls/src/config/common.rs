@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
+use super::scheme;
 use crate::keys::suite::{self, Suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
@@ -49,10 +50,12 @@ pub enum ConfigError {
     NoGroup,
     /// A group that is not implemented.
     UnknownGroup(NamedGroup),
-    /// A key share is wanted for a group that is not among the groups. RFC 9846 4.3.8
-    KeyShareNotInGroups(NamedGroup),
-    /// No signature scheme is left, for handshakes or for certificates.
+    /// A key share for a group that is not enabled, or a second one for it.
+    BadKeyShare(NamedGroup),
+    /// No signature scheme is left.
     NoSignatureScheme,
+    /// A signature scheme that cannot be verified here.
+    UnknownSignatureScheme(SignatureScheme),
     /// A client needs roots or a verifier.
     NoVerifier,
     /// There is no root to trust.
@@ -84,10 +87,13 @@ impl fmt::Display for ConfigError {
             }
             Self::NoGroup => f.write_str("no key exchange group is enabled"),
             Self::UnknownGroup(group) => write!(f, "the group {group} is not implemented"),
-            Self::KeyShareNotInGroups(group) => {
-                write!(f, "a key share is wanted for {group}, which is not among the groups")
+            Self::BadKeyShare(group) => {
+                write!(f, "a key share is for {group}, which is not enabled or has one already")
             }
             Self::NoSignatureScheme => f.write_str("no signature scheme is enabled"),
+            Self::UnknownSignatureScheme(scheme) => {
+                write!(f, "the signature scheme {scheme} is not implemented")
+            }
             Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
             Self::NothingTrusted => f.write_str("there is no root certificate to trust"),
             Self::NoCredential => f.write_str("a server needs a credential"),
@@ -171,8 +177,13 @@ impl Common {
             return Err(ConfigError::UnknownGroup(*group));
         }
         let for_certificates = self.certificate_signature_schemes.as_deref();
+        // A hello with an empty list, or with promises we cannot keep, fails only later. RFC 9846 4.3.3
         if self.signature_schemes.is_empty() || for_certificates.is_some_and(<[_]>::is_empty) {
             return Err(ConfigError::NoSignatureScheme);
+        }
+        let unknown = |known: &&SignatureScheme| scheme::algorithm(**known).is_none();
+        if let Some(unknown) = self.signature_schemes.iter().find(unknown) {
+            return Err(ConfigError::UnknownSignatureScheme(*unknown));
         }
         let bad = |name: &Vec<u8>| name.is_empty() || name.len() > 255;
         let total: usize = self.alpn.iter().map(|name| name.len().saturating_add(1)).sum();
@@ -186,6 +197,17 @@ impl Common {
         // An alert is never split, so it has to fit. RFC 9846 5.1
         if !(limits::MIN_RECORD_SIZE_LIMIT..=1 << 14).contains(&self.max_fragment) {
             return Err(ConfigError::BadMaxFragment);
+        }
+        Ok(())
+    }
+
+    /// Shares are for groups that are offered, one each. RFC 9846 4.3.8
+    pub(crate) fn check_key_shares(&self, shares: &[NamedGroup]) -> Result<(), ConfigError> {
+        for (position, share) in shares.iter().enumerate() {
+            let again = shares.iter().take(position).any(|earlier| earlier == share);
+            if again || !self.groups.contains(share) {
+                return Err(ConfigError::BadKeyShare(*share));
+            }
         }
         Ok(())
     }
@@ -223,4 +245,45 @@ fn default_suites() -> Vec<&'static Suite> {
         suites.sort_by_key(|suite| suite.aead != tercel_crypto::AeadAlgorithm::ChaCha20Poly1305);
     }
     suites
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut Common)) -> Option<ConfigError> {
+        let mut common = Common::new();
+        change(&mut common);
+        common.check().err()
+    }
+
+    #[test]
+    fn a_default_configuration_is_sound() {
+        assert_eq!(refused(|_| {}), None);
+    }
+
+    #[test]
+    fn signature_schemes_that_cannot_be_verified_are_refused() {
+        let schemes = |schemes: &[SignatureScheme]| {
+            let schemes = schemes.to_vec();
+            refused(|common| common.signature_schemes = schemes)
+        };
+        let unknown = SignatureScheme::RSA_PKCS1_SHA1;
+        assert_eq!(schemes(&[]), Some(ConfigError::NoSignatureScheme));
+        assert_eq!(schemes(&[unknown]), Some(ConfigError::UnknownSignatureScheme(unknown)));
+        assert_eq!(schemes(&[SignatureScheme::ED25519]), None);
+    }
+
+    #[test]
+    fn key_shares_are_for_enabled_groups_one_each() {
+        let common = Common { groups: vec![NamedGroup::X25519], ..Common::new() };
+        let bad = |group| Err(ConfigError::BadKeyShare(group));
+        assert_eq!(common.check_key_shares(&[]), Ok(()));
+        assert_eq!(common.check_key_shares(&[NamedGroup::X25519]), Ok(()));
+        assert_eq!(common.check_key_shares(&[NamedGroup::SECP256R1]), bad(NamedGroup::SECP256R1));
+        assert_eq!(
+            common.check_key_shares(&[NamedGroup::X25519, NamedGroup::X25519]),
+            bad(NamedGroup::X25519)
+        );
+    }
 }

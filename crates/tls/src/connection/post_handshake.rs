@@ -191,3 +191,20 @@ pub(crate) fn ignorable(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_records_do_not_end_a_row_of_warning_alerts() {
+        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None);
+        let warning = [AlertLevel::WARNING.0, AlertDescription::USER_CANCELED.0];
+        let (mut opener, link) = (Opener::new(), Link::default());
+        let row = (0..1000).try_for_each(|_| {
+            post.application_data(0)?;
+            post.handle(ContentType::ALERT, &warning, &mut opener, &link).map(|_| ())
+        });
+        assert_eq!(row, Err(Peer::TooManyWarningAlerts.into()));
+    }
+}

@@ -243,3 +243,18 @@ impl Opener {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_do_not_end_a_row_of_empty_records() {
+        let mut opener = Opener::new();
+        let row = (0..1000).try_for_each(|_| {
+            opener.count_empty(ContentType::APPLICATION_DATA, 0)?;
+            opener.count_empty(ContentType::ALERT, 2)
+        });
+        assert_eq!(row, Err(Peer::TooManyEmptyRecords.into()));
+    }
+}

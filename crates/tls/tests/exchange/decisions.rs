@@ -12,7 +12,7 @@ use rcgen::{
 };
 use tercel::pki::{ChainVerifier, RefusalReason, Roots};
 use tercel::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
-use tercel::wire::{AlertDescription, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel::wire::{AlertDescription, CipherSuite, ProtocolVersion, SignatureScheme};
 use tercel::{
     ChainPolicy, ClientAuth, ClientConfig, ConfigError, Credential, Credentials, Error, Peer,
     Policy, ServerConfig, VerifyPeer,
@@ -111,9 +111,6 @@ fn what_could_not_be_sent_is_refused_when_it_is_configured() {
         assert_eq!(refused, Some(ConfigError::BadMaxFragment), "{bytes}");
     }
     client().max_fragment(64).build().unwrap();
-    let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
-    let elsewhere = client().groups(&groups[..1]).key_shares(&groups).build().err();
-    assert_eq!(elsewhere, Some(ConfigError::KeyShareNotInGroups(NamedGroup::SECP256R1)));
     // Credentials come from one place, and the demand for known names goes where they are.
     let set = || Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[NAME])]));
     let twice = server().replaceable_credentials(set()).build().err();

@@ -183,3 +183,36 @@ pub(crate) fn key_kinds_of(request: &CertificateRequestTls12<'_>) -> (bool, bool
         types.contains(ClientCertificateType::ECDSA_SIGN),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use tercel_wire::{ClientExtensions, CompressionMethod, List};
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_fell_back_is_told_so_also_below_our_versions() {
+        let common = Common::new();
+        let version_of = |legacy_version, fallback: bool| {
+            let mut suites = vec![CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256];
+            if fallback {
+                suites.push(CipherSuite::TLS_FALLBACK_SCSV);
+            }
+            let hello = ClientHello {
+                legacy_version,
+                random: &[0; 32],
+                session_id: &[],
+                cipher_suites: List::of(&suites),
+                compression_methods: List::of(&[CompressionMethod::NULL]),
+                extensions_present: true,
+                extensions: ClientExtensions::default(),
+            };
+            version(&hello, &common)
+        };
+        let (old, newer) = (ProtocolVersion::TLS1_1, ProtocolVersion::TLS1_2);
+        assert_eq!(version_of(newer, false), Ok(newer));
+        assert_eq!(version_of(newer, true), Err(Peer::InappropriateFallback.into()));
+        assert_eq!(version_of(old, false), Err(Peer::UnsupportedVersion.into()));
+        assert_eq!(version_of(old, true), Err(Peer::InappropriateFallback.into()));
+    }
+}

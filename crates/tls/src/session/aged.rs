@@ -1,0 +1,199 @@
+//! A map with room for so many, in which the oldest makes room for the newest.
+//!
+//! For: every operation in constant time, taken over many. Must not know: time; age here is the order
+//! of coming. Next: [`super::store`] and [`super::client_store`], whose values know when they expire.
+
+use std::borrow::Borrow;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Keys in the order they came, each with a value.
+pub(super) struct Aged<K: ?Sized, V> {
+    entries: HashMap<Arc<K>, Entry<V>>,
+    /// Oldest first. What left the map or came again stays here for a while, with a number that is no
+    /// longer that of its entry.
+    order: VecDeque<(u64, Arc<K>)>,
+    next: u64,
+    capacity: usize,
+}
+
+struct Entry<V> {
+    value: V,
+    number: u64,
+}
+
+impl<K: Hash + Eq + ?Sized, V> Aged<K, V>
+where
+    Arc<K>: Borrow<K>,
+{
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { entries: HashMap::new(), order: VecDeque::new(), next: 0, capacity }
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|entry| &entry.value)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.entries.get_mut(key).map(|entry| &mut entry.value)
+    }
+
+    /// Puts `value` in as the newest, in place of an older one of that key.
+    pub(super) fn insert(&mut self, key: Arc<K>, value: V) {
+        if self.capacity == 0 {
+            return;
+        }
+        let number = self.number();
+        self.order.push_back((number, Arc::clone(&key)));
+        self.entries.insert(key, Entry { value, number });
+        if self.entries.len() > self.capacity {
+            self.remove_oldest();
+        }
+        self.tidy();
+    }
+
+    /// Makes `key`, if it is here, the newest.
+    pub(super) fn renew(&mut self, key: &K) {
+        let number = self.number();
+        let Some((shared, _)) = self.entries.get_key_value(key) else { return };
+        self.order.push_back((number, Arc::clone(shared)));
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.number = number;
+        }
+        self.tidy();
+    }
+
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        let entry = self.entries.remove(key)?;
+        self.tidy();
+        Some(entry.value)
+    }
+
+    /// The oldest value.
+    pub(super) fn oldest(&mut self) -> Option<&V> {
+        self.skip_the_gone();
+        let (_, key) = self.order.front()?;
+        self.get(key)
+    }
+
+    pub(super) fn remove_oldest(&mut self) -> Option<V> {
+        self.skip_the_gone();
+        let (_, key) = self.order.pop_front()?;
+        self.entries.remove(&*key).map(|entry| entry.value)
+    }
+
+    /// Keys and values, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.order.iter().filter_map(|(number, key)| {
+            let entry = self.entries.get(&**key).filter(|entry| entry.number == *number)?;
+            Some((&**key, &entry.value))
+        })
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next = self.next.wrapping_add(1);
+        self.next
+    }
+
+    fn skip_the_gone(&mut self) {
+        while let Some((number, key)) = self.order.front() {
+            if is_current(&self.entries, *number, key) {
+                return;
+            }
+            self.order.pop_front();
+        }
+    }
+
+    /// Lets go of numbers without an entry once they are the larger half: rarely enough to cost each
+    /// operation a constant.
+    fn tidy(&mut self) {
+        let most = self.entries.len().saturating_mul(2).saturating_add(SLACK);
+        if self.order.len() > most {
+            let entries = &self.entries;
+            self.order.retain(|(number, key)| is_current(entries, *number, key));
+        }
+    }
+}
+
+fn is_current<K: Hash + Eq + ?Sized, V>(
+    entries: &HashMap<Arc<K>, Entry<V>>,
+    number: u64,
+    key: &K,
+) -> bool
+where
+    Arc<K>: Borrow<K>,
+{
+    entries.get(key).is_some_and(|entry| entry.number == number)
+}
+
+const SLACK: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(aged: &Aged<str, u32>) -> Vec<&str> {
+        aged.iter().map(|(key, _)| key).collect()
+    }
+
+    fn filled(capacity: usize, keys: &[&str]) -> Aged<str, u32> {
+        let mut aged = Aged::new(capacity);
+        for (value, key) in (0..).zip(keys) {
+            aged.insert((*key).into(), value);
+        }
+        aged
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let mut aged = filled(3, &["a", "b", "c", "d"]);
+        assert_eq!(keys(&aged), ["b", "c", "d"]);
+        assert_eq!((aged.get("a"), aged.get("b")), (None, Some(&1)));
+        assert_eq!(aged.oldest(), Some(&1));
+        assert_eq!(aged.remove_oldest(), Some(1));
+        assert_eq!(keys(&aged), ["c", "d"]);
+    }
+
+    #[test]
+    fn what_comes_again_or_is_renewed_is_the_newest() {
+        let mut aged = filled(3, &["a", "b", "c", "a"]);
+        assert_eq!((keys(&aged), aged.get("a")), (vec!["b", "c", "a"], Some(&3)));
+        aged.renew("b");
+        aged.renew("absent");
+        assert_eq!(keys(&aged), ["c", "a", "b"]);
+        aged.insert("d".into(), 9);
+        assert_eq!(keys(&aged), ["a", "b", "d"]);
+    }
+
+    #[test]
+    fn what_left_and_came_back_is_as_young_as_its_return() {
+        let mut aged = filled(2, &["a", "b"]);
+        assert_eq!(aged.remove("a"), Some(0));
+        assert_eq!(aged.remove("a"), None);
+        aged.insert("a".into(), 5);
+        aged.insert("c".into(), 6);
+        assert_eq!(keys(&aged), ["a", "c"]);
+    }
+
+    #[test]
+    fn an_empty_map_has_no_oldest() {
+        let mut aged = filled(2, &["a"]);
+        aged.remove("a");
+        assert_eq!(aged.oldest(), None);
+        assert_eq!(aged.remove_oldest(), None);
+        assert_eq!(filled(0, &["a"]).get("a"), None);
+    }
+
+    #[test]
+    fn coming_and_going_leaves_nothing_behind() {
+        let mut aged = filled(4, &["a", "b", "c", "d"]);
+        for round in 0..1000 {
+            aged.insert("e".into(), round);
+            aged.renew("d");
+            aged.remove("e");
+            assert!(aged.order.len() <= 2 * 4 + SLACK);
+        }
+        assert_eq!(keys(&aged).len(), 3);
+    }
+}

@@ -1,0 +1,236 @@
+//! Sessions that a client keeps to come back with.
+//!
+//! For: each server's newest sessions, also beyond the life of a process. Must not know: what is in a session;
+//! one that may be used again is put back by whoever took it. Next: [`super::store`], the server's side.
+
+use core::fmt;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pki_types::{ServerName, UnixTime};
+use tercel_wire::{DecodeError, Reader, Writer};
+use zeroize::Zeroizing;
+
+use super::aged::Aged;
+use super::kept::Kept;
+
+/// Where a client keeps sessions.
+pub trait ClientSessionStore: Send + Sync {
+    /// Keeps one more session for `key`, until `expires`.
+    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime);
+
+    /// Takes the newest session out: used twice, a ticket would link the connections. RFC 9846 C.4
+    fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
+}
+
+/// What two connections must have in common for one to resume the other's session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClientSessionKey {
+    server_name: ServerName<'static>,
+    port: Option<u16>,
+    configuration: [u8; 32],
+}
+
+impl ClientSessionKey {
+    /// The server as it was named, its port if that tells servers apart, and a digest of what the client
+    /// asks of it: ALPN, roots.
+    #[must_use]
+    pub fn new(
+        server_name: ServerName<'static>,
+        port: Option<u16>,
+        configuration: [u8; 32],
+    ) -> Self {
+        Self { server_name, port, configuration }
+    }
+}
+
+/// A [`ClientSessionStore`] in memory, which can be saved as bytes.
+///
+/// The numbers of servers and of sessions for each are bounded: the server heard of longest ago and the oldest
+/// session make room. Sessions are wiped when they go.
+pub struct ClientMemoryStore {
+    servers: Mutex<Servers>,
+    sessions_each: usize,
+}
+
+type Servers = Aged<ClientSessionKey, VecDeque<Kept>>;
+
+impl ClientMemoryStore {
+    /// Room for `servers` servers and `sessions_each` sessions, 255 at most, of each.
+    #[must_use]
+    pub fn new(servers: usize, sessions_each: usize) -> Self {
+        let sessions_each = sessions_each.min(MAX_SESSIONS_EACH);
+        Self { servers: Mutex::new(Aged::new(servers)), sessions_each }
+    }
+
+    /// All sessions, for a later process. Whoever reads the bytes can impersonate this client to the servers
+    /// and, where no new key exchange was made, read what is resumed.
+    #[must_use]
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let servers = self.lock();
+        let length = servers.iter().fold(2, |sum, (key, sessions)| {
+            sessions.iter().fold(longest_head(key).saturating_add(sum), |sum, kept| {
+                sum.saturating_add(kept.session().len()).saturating_add(8 + 3)
+            })
+        });
+        // With room for all, so that growing leaves no copy behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(length));
+        let mut writer = Writer::new(&mut bytes);
+        writer.u16(VERSION);
+        for (key, sessions) in servers.iter() {
+            write_server(&mut writer, key, sessions);
+        }
+        bytes
+    }
+
+    /// A store of the given size with what [`Self::to_bytes`] wrote, or as much of it as has room.
+    ///
+    /// # Errors
+    /// If the bytes are of another version, cut, or nothing that was written.
+    pub fn from_bytes(
+        bytes: &[u8],
+        servers: usize,
+        sessions_each: usize,
+    ) -> Result<Self, SavedSessionsError> {
+        let store = Self::new(servers, sessions_each);
+        let mut reader = Reader::new(bytes);
+        let version = reader.u16().map_err(|_| SavedSessionsError::Malformed)?;
+        if version != VERSION {
+            return Err(SavedSessionsError::UnknownVersion(version));
+        }
+        while !reader.is_empty() {
+            store.read_server(&mut reader)?;
+        }
+        Ok(store)
+    }
+
+    fn read_server(&self, reader: &mut Reader<'_>) -> Result<(), SavedSessionsError> {
+        let malformed = |_: DecodeError| SavedSessionsError::Malformed;
+        let name = reader.opaque8().map_err(malformed)?;
+        let name = core::str::from_utf8(name).map_err(|_| SavedSessionsError::Malformed)?;
+        let name = ServerName::try_from(name).map_err(|_| SavedSessionsError::Malformed)?;
+        let port = match reader.u8().map_err(malformed)? {
+            0 => None,
+            1 => Some(reader.u16().map_err(malformed)?),
+            _ => return Err(SavedSessionsError::Malformed),
+        };
+        let configuration = reader.array().map_err(malformed)?;
+        let key = ClientSessionKey::new(name.to_owned(), port, *configuration);
+        for _ in 0..reader.u8().map_err(malformed)? {
+            let expires = Duration::from_secs(reader.u64().map_err(malformed)?);
+            let session = reader.opaque24().map_err(malformed)?;
+            self.put(&key, session.to_vec(), UnixTime::since_unix_epoch(expires));
+        }
+        Ok(())
+    }
+
+    /// One lock for all: a client holds it for a look into a map, once or twice a connection.
+    fn lock(&self) -> MutexGuard<'_, Servers> {
+        // Nothing panics while it holds the lock, and each change leaves the map as it should be.
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for ClientMemoryStore {
+    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
+        let kept = Kept::new(session, expires);
+        if self.sessions_each == 0 || kept.session().len() > MAX_SESSION {
+            return;
+        }
+        let mut servers = self.lock();
+        let Some(sessions) = servers.get_mut(key) else {
+            servers.insert(Arc::new(key.clone()), VecDeque::from([kept]));
+            return;
+        };
+        while sessions.len() >= self.sessions_each {
+            sessions.pop_front();
+        }
+        sessions.push_back(kept);
+        servers.renew(key);
+    }
+
+    fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>> {
+        let mut servers = self.lock();
+        let sessions = servers.get_mut(key)?;
+        let mut taken = None;
+        while taken.is_none() && !sessions.is_empty() {
+            taken = sessions.pop_back().filter(|kept| kept.is_fresh(now));
+        }
+        if sessions.is_empty() {
+            servers.remove(key);
+        }
+        taken.map(Kept::into_session)
+    }
+}
+
+impl Default for ClientMemoryStore {
+    /// Room for 256 servers and four sessions of each.
+    fn default() -> Self {
+        Self::new(256, 4)
+    }
+}
+
+impl fmt::Debug for ClientMemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("ClientMemoryStore");
+        shown.field("sessions_each", &self.sessions_each).finish_non_exhaustive()
+    }
+}
+
+/// Why bytes are no [`ClientMemoryStore`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SavedSessionsError {
+    /// The bytes are of a version that this library does not know.
+    UnknownVersion(u16),
+    /// The bytes are not those of a store.
+    Malformed,
+}
+
+impl fmt::Display for SavedSessionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownVersion(version) => {
+                write!(f, "saved sessions in format {version}, which is not known here")
+            }
+            Self::Malformed => f.write_str("the bytes are no saved sessions"),
+        }
+    }
+}
+
+impl std::error::Error for SavedSessionsError {}
+
+/// ```text
+/// version 2 = 0001, then of each server, oldest first:
+/// name 1.. | has port 1 | [port 2] | configuration 32 | count 1 | count * (expires 8 | session 3..)
+/// ```
+fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &VecDeque<Kept>) {
+    writer.opaque8(key.server_name.to_str().as_bytes());
+    writer.u8(u8::from(key.port.is_some()));
+    if let Some(port) = key.port {
+        writer.u16(port);
+    }
+    writer.bytes(&key.configuration);
+    writer.u8(u8::try_from(sessions.len()).unwrap_or(u8::MAX));
+    for kept in sessions.iter().take(MAX_SESSIONS_EACH) {
+        writer.u64(kept.expires().as_secs());
+        writer.opaque24(kept.session());
+    }
+}
+
+/// The bytes before a server's sessions.
+fn longest_head(key: &ClientSessionKey) -> usize {
+    key.server_name.to_str().len().saturating_add(1 + 3 + 32 + 1)
+}
+
+const VERSION: u16 = 1;
+
+/// So that the count of a server's sessions is one byte.
+const MAX_SESSIONS_EACH: usize = 0xff;
+
+/// So that a session's length is three bytes. A longer one is not kept.
+const MAX_SESSION: usize = 0xff_ffff;
+
+#[cfg(test)]
+mod tests;

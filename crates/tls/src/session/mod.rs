@@ -1,0 +1,11 @@
+//! Where sessions are kept to be resumed, on either side, and what was seen once is not seen again.
+//!
+//! Must not know: what is in a session, handshakes, a clock. Next: [`store`] for servers,
+//! [`client_store`] for clients, [`replay_guard`] for early data; `ticket/` if the client keeps them.
+
+mod aged;
+pub(crate) mod client_store;
+mod kept;
+pub(crate) mod replay_guard;
+mod shards;
+pub(crate) mod store;

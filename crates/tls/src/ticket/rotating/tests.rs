@@ -1,0 +1,234 @@
+//! Rotation at its boundaries, forged tickets, forks, and threads that meet at a rotation.
+
+use std::collections::HashSet;
+use std::sync::RwLock;
+
+use super::*;
+
+const START: u64 = 1_800_000_000;
+const PERIOD: u64 = RotatingTickets::PERIOD as u64;
+
+fn at(seconds: u64) -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+}
+
+fn after(seconds: u64) -> UnixTime {
+    at(START + seconds)
+}
+
+fn tickets() -> RotatingTickets {
+    RotatingTickets::new(after(0)).unwrap()
+}
+
+fn limited(limit: u64) -> RotatingTickets {
+    RotatingTickets::with_limit(RotatingTickets::PERIOD, limit, 1, after(0)).unwrap()
+}
+
+fn name(ticket: &[u8]) -> &[u8] {
+    &ticket[..NAME]
+}
+
+#[test]
+fn a_ticket_gives_its_session_back() {
+    let tickets = tickets();
+    for length in [0, 1, 112, 5000] {
+        let session = vec![5; length];
+        let ticket = tickets.seal(&session, after(0)).unwrap();
+        assert_eq!(ticket.len(), 16 + 12 + length + 16);
+        assert_eq!(tickets.open(&ticket, after(0)).unwrap(), session);
+    }
+}
+
+#[test]
+fn every_changed_bit_and_every_other_length_is_refused() {
+    let tickets = tickets();
+    let ticket = tickets.seal(b"a session", after(0)).unwrap();
+    for bit in 0..ticket.len() * 8 {
+        let mut forged = ticket.clone();
+        forged[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(tickets.open(&forged, after(0)), None, "bit {bit}");
+    }
+    for length in 0..ticket.len() {
+        assert_eq!(tickets.open(&ticket[..length], after(0)), None, "length {length}");
+    }
+    let mut longer = ticket.clone();
+    longer.push(0);
+    assert_eq!(tickets.open(&longer, after(0)), None);
+    longer.resize(1 << 17, 0);
+    assert_eq!(tickets.open(&longer, after(0)), None);
+    assert!(tickets.open(&ticket, after(0)).is_some());
+}
+
+#[test]
+fn another_server_s_ticket_is_refused() {
+    let ticket = tickets().seal(b"a session", after(0)).unwrap();
+    assert_eq!(tickets().open(&ticket, after(0)), None);
+}
+
+#[test]
+fn a_key_seals_for_one_period_and_opens_for_one_more() {
+    let tickets = tickets();
+    let first = tickets.seal(b"1", after(0)).unwrap();
+    let last = tickets.seal(b"2", after(PERIOD - 1)).unwrap();
+    assert_eq!(name(&first), name(&last));
+
+    let second = tickets.seal(b"3", after(PERIOD)).unwrap();
+    assert_ne!(name(&first), name(&second));
+    for ticket in [&first, &last, &second] {
+        assert!(tickets.open(ticket, after(2 * PERIOD - 1)).is_some());
+    }
+    for old in [&first, &last] {
+        assert_eq!(tickets.open(old, after(2 * PERIOD)), None);
+    }
+    assert!(tickets.open(&second, after(2 * PERIOD)).is_some());
+}
+
+#[test]
+fn every_ticket_lives_as_long_as_promised() {
+    let tickets = tickets();
+    let lifetime = u64::from(tickets.lifetime());
+    for sealed in (0..5 * PERIOD).step_by(997) {
+        let ticket = tickets.seal(b"s", after(sealed)).unwrap();
+        let late = after(sealed + lifetime - 1);
+        assert!(tickets.open(&ticket, late).is_some(), "sealed after {sealed} s");
+    }
+}
+
+#[test]
+fn opening_alone_lets_go_of_old_keys() {
+    let tickets = tickets();
+    let ticket = tickets.seal(b"s", after(0)).unwrap();
+    assert!(tickets.open(&ticket, after(PERIOD)).is_some());
+    assert_eq!(tickets.keys.load().older.len(), 1);
+    assert_eq!(tickets.open(&ticket, after(3 * PERIOD)), None);
+    assert!(tickets.keys.load().newest_first().all(|key| key.name != *name(&ticket)));
+}
+
+#[test]
+fn a_key_from_the_future_is_replaced_when_the_clock_is_set_back() {
+    let tickets = RotatingTickets::new(after(100 * PERIOD)).unwrap();
+    let wrong = tickets.seal(b"s", after(100 * PERIOD)).unwrap();
+    let right = tickets.seal(b"s", after(0)).unwrap();
+    assert_ne!(name(&wrong), name(&right));
+    assert_eq!(tickets.open(&wrong, after(0)), None);
+    // A step back that clocks make every day is none.
+    let ticket = tickets.seal(b"s", at(START - 60)).unwrap();
+    assert_eq!(name(&ticket), name(&right));
+}
+
+#[test]
+fn periods_are_held_within_bounds() {
+    let lifetime = |seconds| {
+        let period = Duration::from_secs(seconds);
+        RotatingTickets::with_period(period, after(0)).unwrap().lifetime()
+    };
+    assert_eq!(lifetime(0), 60);
+    assert_eq!(lifetime(3600), 3600);
+    assert_eq!(lifetime(u64::MAX), 604_800);
+}
+
+#[test]
+fn no_time_overflows() {
+    let tickets = tickets();
+    for seconds in [0, u64::MAX] {
+        let ticket = tickets.seal(b"s", at(seconds)).unwrap();
+        assert!(tickets.open(&ticket, at(seconds)).is_some());
+    }
+}
+
+#[test]
+fn a_spent_key_is_replaced_and_its_tickets_still_open() {
+    let tickets = limited(2);
+    let sealed: Vec<_> = (0..6).map(|_| tickets.seal_in(1, b"s", after(0)).unwrap()).collect();
+    let names: HashSet<_> = sealed.iter().map(|ticket| name(ticket)).collect();
+    assert_eq!(names.len(), 3);
+    assert!(sealed.iter().all(|ticket| tickets.open(ticket, after(0)).is_some()));
+}
+
+#[test]
+fn the_number_of_older_keys_is_bounded() {
+    let tickets = limited(1);
+    for _ in 0..20 {
+        tickets.seal_in(1, b"s", after(0)).unwrap();
+    }
+    assert_eq!(tickets.keys.load().older.len(), MAX_OLDER);
+}
+
+#[test]
+fn a_forked_process_seals_under_a_key_of_its_own() {
+    let tickets = limited(100);
+    let parent = tickets.seal_in(1, b"s", after(0)).unwrap();
+    let child = tickets.seal_in(2, b"s", after(0)).unwrap();
+    assert_ne!(name(&parent), name(&child));
+    assert_eq!(name(&child), name(&tickets.seal_in(2, b"s", after(0)).unwrap()));
+    assert!(tickets.open(&parent, after(0)).is_some());
+}
+
+#[test]
+fn a_session_that_fits_no_ticket_rotates_nothing() {
+    let tickets = tickets();
+    let before = tickets.seal(b"s", after(0)).unwrap();
+    assert_eq!(tickets.seal(&vec![0; 0x10000], after(PERIOD)), None);
+    assert_eq!(*name(&before), tickets.keys.load().current.name);
+}
+
+#[test]
+fn debug_shows_no_key() {
+    assert_eq!(format!("{:?}", tickets()), "RotatingTickets { period: 21600, .. }");
+}
+
+/// As when a machine sleeps between a look at the clock and the sealing.
+#[test]
+fn a_caller_far_behind_costs_nobody_a_ticket() {
+    let tickets = tickets();
+    let ticket = tickets.seal(b"s", after(10 * PERIOD)).unwrap();
+    let behind = tickets.seal(b"s", after(PERIOD)).unwrap();
+    assert!(tickets.open(&behind, after(PERIOD)).is_some());
+    for late in [0, 1, PERIOD - 1] {
+        assert!(tickets.open(&ticket, after(10 * PERIOD + late)).is_some(), "{late} s later");
+        assert!(tickets.seal(b"s", after(10 * PERIOD + late)).is_some());
+    }
+}
+
+/// Threads seal and open while the keys rotate a hundred times: whatever is young enough opens, and
+/// each period has exactly one key, however many threads came first.
+#[test]
+fn no_ticket_is_lost_while_threads_meet_at_rotations() {
+    const STEPS: u64 = 200;
+    const STEP: u64 = PERIOD / 2;
+    let tickets = tickets();
+    // The lock is the test's: it keeps a thread that stands still from having the wrong time.
+    let clock = RwLock::new(0);
+    let work = || {
+        let mut names = HashSet::new();
+        let mut held: Option<(u64, Vec<u8>)> = None;
+        loop {
+            let now = clock.read().unwrap();
+            if let Some((sealed, ticket)) = held {
+                let opened = tickets.open(&ticket, after(*now)).is_some();
+                assert!(opened || *now >= sealed + PERIOD, "a ticket was lost");
+            }
+            let ticket = tickets.seal(b"s", after(*now)).unwrap();
+            names.insert(name(&ticket).to_vec());
+            held = Some((*now, ticket));
+            if *now >= STEPS * STEP {
+                return names;
+            }
+        }
+    };
+    let mut names = HashSet::new();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        for step in 1..=STEPS {
+            std::thread::sleep(Duration::from_micros(200));
+            *clock.write().unwrap() = step * STEP;
+            // Each period has at least this ticket.
+            let ticket = tickets.seal(b"s", after(step * STEP)).unwrap();
+            names.insert(name(&ticket).to_vec());
+        }
+        threads.into_iter().for_each(|thread| names.extend(thread.join().unwrap()));
+    });
+    let periods = usize::try_from(STEPS * STEP / PERIOD).unwrap();
+    // The first period's key may have sealed nothing.
+    assert!((periods..=periods + 1).contains(&names.len()), "{} keys", names.len());
+}

@@ -1,0 +1,124 @@
+//! Subkeys that were derived to open tickets, kept for the next ones.
+//!
+//! For: reading without a lock or a shared write beyond a reference count. Bounded, and fed only with
+//! subkeys that opened a ticket. Must not know: what is in a ticket. Next: [`super`].
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tercel_crypto::AeadKey;
+
+use super::Id;
+
+/// A small map that is copied to be changed: reading is every resumption, changing is a new process in
+/// the fleet.
+pub(super) struct OpeningSubkeys {
+    /// Sorted by `id`.
+    entries: ArcSwap<Vec<Entry>>,
+    capacity: usize,
+}
+
+#[derive(Clone)]
+struct Entry {
+    id: Id,
+    key: Arc<AeadKey>,
+    /// Larger than that of all entries kept before.
+    order: u64,
+}
+
+impl OpeningSubkeys {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { entries: ArcSwap::default(), capacity }
+    }
+
+    pub(super) fn find(&self, id: &Id) -> Option<Arc<AeadKey>> {
+        let entries = self.entries.load();
+        let at = entries.binary_search_by(|entry| entry.id.cmp(id)).ok()?;
+        entries.get(at).map(|entry| Arc::clone(&entry.key))
+    }
+
+    /// Keeps a subkey that opened a ticket; the one kept longest makes room. If another thread keeps one
+    /// at the same moment this one is left out, and will be derived once more.
+    pub(super) fn keep(&self, id: &Id, key: AeadKey) {
+        let entries = self.entries.load();
+        let Err(mut place) = entries.binary_search_by(|entry| entry.id.cmp(id)) else { return };
+        let mut changed = Vec::with_capacity(self.capacity.min(entries.len().saturating_add(1)));
+        changed.extend(entries.iter().cloned());
+        if changed.len() >= self.capacity {
+            let oldest = changed.iter().enumerate().min_by_key(|(_, entry)| entry.order);
+            let Some((oldest, _)) = oldest else { return };
+            changed.remove(oldest);
+            place = place.saturating_sub(usize::from(oldest < place));
+        }
+        let order =
+            entries.iter().map(|entry| entry.order).max().map_or(0, |last| last.wrapping_add(1));
+        changed.insert(place, Entry { id: *id, key: Arc::new(key), order });
+        self.entries.compare_and_swap(&entries, Arc::new(changed));
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.load().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tercel_crypto::AeadAlgorithm;
+
+    use super::*;
+
+    fn keep(subkeys: &OpeningSubkeys, first: u8) {
+        subkeys.keep(&id(first), AeadKey::new(AeadAlgorithm::Aes256Gcm, &[first; 32]).unwrap());
+    }
+
+    fn id(first: u8) -> Id {
+        let mut id = [0; 32];
+        id[0] = first;
+        id
+    }
+
+    #[test]
+    fn each_is_found_by_its_id_and_is_its_own() {
+        let subkeys = OpeningSubkeys::new(8);
+        for first in [5, 1, 7, 3] {
+            keep(&subkeys, first);
+        }
+        for first in [1, 3, 5, 7] {
+            let mut sealed = [0; 16];
+            let key = AeadKey::new(AeadAlgorithm::Aes256Gcm, &[first; 32]).unwrap();
+            key.seal(&[0; 12], b"", b"", &[], &mut sealed).unwrap();
+            let found = subkeys.find(&id(first)).unwrap();
+            assert!(found.open(&[0; 12], b"", &sealed, &mut []).is_ok());
+            assert!(subkeys.find(&id(first + 1)).is_none());
+        }
+    }
+
+    #[test]
+    fn the_oldest_makes_room_wherever_it_stands() {
+        for order in [[1, 5, 9, 3], [9, 5, 1, 3], [5, 1, 9, 3], [5, 1, 9, 11]] {
+            let subkeys = OpeningSubkeys::new(3);
+            for first in order {
+                keep(&subkeys, first);
+            }
+            assert_eq!(subkeys.len(), 3);
+            assert!(subkeys.find(&id(order[0])).is_none(), "{order:?}");
+            assert!(order[1..].iter().all(|first| subkeys.find(&id(*first)).is_some()));
+        }
+    }
+
+    #[test]
+    fn keeping_one_twice_keeps_it_once() {
+        let subkeys = OpeningSubkeys::new(3);
+        keep(&subkeys, 1);
+        keep(&subkeys, 1);
+        assert_eq!(subkeys.len(), 1);
+    }
+
+    #[test]
+    fn without_room_none_is_kept() {
+        let subkeys = OpeningSubkeys::new(0);
+        keep(&subkeys, 1);
+        assert_eq!(subkeys.len(), 0);
+    }
+}
