@@ -2,9 +2,9 @@
 //!
 //! An error is never less specific than its alert: [`Error::alert`] is one exhaustive match, and only
 //! `handshake/mod.rs` and `connection/` turn its answer into a record.
-//! Must not know: how an alert is sent. Next: `handshake/mod.rs`.
+//! Must not know: how an alert is sent. Next: `words`, what a person is told; `handshake/mod.rs`.
 
-use core::fmt;
+mod words;
 
 use tercel_crypto::CryptoError;
 use tercel_pki::RefusalReason;
@@ -373,27 +373,6 @@ impl From<CryptoError> for Error {
 impl From<tercel_wire::EncodeError> for Error {
     fn from(_: tercel_wire::EncodeError) -> Self {
         Self::Local(Local::Encode)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Peer(Peer::Decode(error)) => {
-                write!(f, "malformed message from the peer: {error}")
-            }
-            Self::Peer(Peer::PlainHttp) => f.write_str("the peer speaks plain HTTP, not TLS"),
-            Self::Peer(peer) => write!(f, "the peer broke the protocol: {peer:?}"),
-            Self::AlertReceived(alert) => write!(f, "the peer sent the alert {alert:?}"),
-            Self::Refused(reason) => write!(f, "certificate refused: {reason}"),
-            Self::Truncated => f.write_str("the connection ended without close_notify"),
-            Self::ClosedInHandshake => f.write_str("the peer closed during the handshake"),
-            Self::Local(Local::Crypto(error)) => {
-                write!(f, "cryptographic operation failed: {error}")
-            }
-            Self::Local(local) => write!(f, "our side failed: {local:?}"),
-            Self::Misuse(misuse) => write!(f, "misuse of the library: {misuse:?}"),
-        }
     }
 }
 

@@ -101,7 +101,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Shows this certificate to servers that ask for one.
+    /// Shows this certificate to servers that ask for one. To choose among several, see [`Self::credentials`].
     #[must_use]
     pub fn credential(self, credential: Credential) -> Self {
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
@@ -114,7 +114,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// The groups to send a key share for at once. Default: the first group, and the classic half of
+    /// The groups to send a key share for at once, of those that are used at all. Default: the first group, and the classic half of
     /// it when that is a group of ours too, which costs nothing.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
@@ -223,17 +223,17 @@ impl ClientConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
+        common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
         let mut resumption = self.resumption;
         if self.default_store && resumption.store.is_none() {
             resumption.store = Some(Arc::new(ClientMemoryStore::default()));
         }
-        resumption.context = client_context(&resumption.label, &self.common);
-        self.common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
+        resumption.context = client_context(&resumption.label, &common);
         Ok(Arc::new(ClientConfig {
             resumption,
             verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
-            common: self.common,
+            common,
             credentials: self.credentials,
             key_shares: self.key_shares,
             send_server_name: self.send_server_name,

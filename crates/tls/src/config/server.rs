@@ -111,6 +111,8 @@ impl ServerConfigBuilder {
     }
 
     /// Refuses clients that ask for a host none of the credentials has, with `unrecognized_name`. RFC 6066 3
+    ///
+    /// For credentials that were given one by one; a set has [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;
@@ -219,9 +221,12 @@ impl ServerConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
         let mut known_names = self.known_names;
         let credentials = match self.credentials {
+            Some(_) if self.require_known_name || !self.own.is_empty() => {
+                return Err(ConfigError::CredentialsTwice);
+            }
             Some(policy) => policy,
             None if self.own.is_empty() && self.choose_config.is_none() => {
                 return Err(ConfigError::NoCredential);
@@ -242,12 +247,12 @@ impl ServerConfigBuilder {
         let client_verifier = self.client_verifier.transpose()?;
         let mut resumption = self.resumption;
         if self.default_tickets && resumption.tickets.is_none() {
-            let tickets = RotatingTickets::new(self.common.clock.now());
+            let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
         resumption.context = context(&resumption.label, self.client_auth, client_verifier.as_ref());
         Ok(Arc::new(ServerConfig {
-            common: self.common,
+            common,
             credentials,
             known_names,
             choose_config: self.choose_config,

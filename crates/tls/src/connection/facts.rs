@@ -21,7 +21,7 @@ pub struct Facts {
     pub own_signature_scheme: Option<SignatureScheme>,
     /// The application protocol. RFC 7301
     pub alpn: Option<Vec<u8>>,
-    /// The host name: on a server the one the client asked for.
+    /// On a server, the host name that the client asked for. RFC 6066 3
     pub server_name: Option<String>,
     /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
     pub retried: bool,

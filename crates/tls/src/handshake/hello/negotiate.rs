@@ -152,6 +152,7 @@ pub(crate) fn credential_request<'a>(
         version,
         server_name: server_name(hello),
         signature_schemes: hello.extensions.signature_algorithms?,
+        certificate_signature_schemes: hello.extensions.signature_algorithms_cert,
         groups: hello.extensions.supported_groups,
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),
         authorities: hello.extensions.certificate_authorities,

@@ -263,6 +263,10 @@ impl Offer {
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
             signature_algorithms: Some(List::of(&schemes)),
+            signature_algorithms_cert: common
+                .certificate_signature_schemes
+                .as_deref()
+                .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             compress_certificate: (tls13 && !compressions.is_empty())

@@ -303,10 +303,12 @@ fn send_certificate_request(
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let compressions = compression::codes(config.common.offered_compression());
+    let for_certificates = config.common.certificate_signature_schemes.as_deref();
     let message = CertificateRequest {
         certificate_request_context: &[],
         extensions: CertificateRequestExtensions {
             signature_algorithms: Some(List::of(&config.common.signature_schemes)),
+            signature_algorithms_cert: for_certificates.map(List::of),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
             compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
             ..Default::default()
