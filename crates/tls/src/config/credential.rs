@@ -9,7 +9,9 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_crypto::{KeyKind, SignatureAlgorithm, Signer, SigningKey};
-use tercel_wire::{DistinguishedName, List, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{
+    DistinguishedName, List, NamedGroup, ProtocolVersion, Reader, SerializedSct, SignatureScheme,
+};
 
 use super::compressed_forms::CompressedForms;
 use super::policy::{SelectCredential, Side};
@@ -52,6 +54,8 @@ pub enum CredentialError {
     BadKey,
     /// The private key does not belong to the leaf certificate.
     KeyMismatch,
+    /// The list of signed certificate timestamps is malformed or empty.
+    BadTimestamps,
 }
 
 impl fmt::Display for CredentialError {
@@ -61,6 +65,7 @@ impl fmt::Display for CredentialError {
             Self::BadCertificate => "the leaf certificate cannot be read",
             Self::BadKey => "the private key cannot be read or is not supported",
             Self::KeyMismatch => "the private key does not belong to the leaf certificate",
+            Self::BadTimestamps => "the list of signed certificate timestamps is malformed",
         })
     }
 }
@@ -143,12 +148,20 @@ impl Credential {
         self
     }
 
-    /// Sends a `SignedCertificateTimestampList` with the leaf. RFC 6962 3.3
-    #[must_use]
-    pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Self {
+    /// Sends a `SignedCertificateTimestampList` with the leaf: its length in two bytes, then each
+    /// timestamp behind its own. RFC 6962 3.3
+    ///
+    /// # Errors
+    /// [`CredentialError::BadTimestamps`] if it is not such a list, or an empty one.
+    pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Result<Self, CredentialError> {
+        let mut reader = Reader::new(&list);
+        let parsed = List::<SerializedSct<'_>>::read16(&mut reader).and_then(List::not_empty);
+        if parsed.is_err() || !reader.is_empty() {
+            return Err(CredentialError::BadTimestamps);
+        }
         self.signed_certificate_timestamps = Some(list);
         self.compressed = CompressedForms::default();
-        self
+        Ok(self)
     }
 
     /// Signs with these schemes only, best first.
