@@ -17,7 +17,6 @@ mod pending;
 mod questions;
 mod reads;
 mod resumption;
-mod room;
 mod secrets;
 mod signatures;
 mod sizes;
