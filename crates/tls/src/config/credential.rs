@@ -140,10 +140,10 @@ impl Credential {
         })
     }
 
-    /// Staples an OCSP response (DER) to the leaf. RFC 6066 8
+    /// Staples an OCSP response (DER) to the leaf; an empty one is none. RFC 6066 8
     #[must_use]
     pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
-        self.ocsp_response = Some(response);
+        self.ocsp_response = Some(response).filter(|response| !response.is_empty());
         self.compressed = CompressedForms::default();
         self
     }
