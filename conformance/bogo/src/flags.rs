@@ -50,6 +50,11 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-reject-alpn", Set(|o| o.reject_alpn = true)),
     ("-enable-ocsp-stapling", Set(|o| o.enable_ocsp_stapling = true)),
     ("-enable-signed-cert-timestamps", Set(|o| o.enable_signed_cert_timestamps = true)),
+    // What is resumed.
+    ("-no-ticket", Set(|o| o.no_ticket = true)),
+    ("-resumption-delay", Take(|o, v| put(&mut o.resumption_delay, number(v)))),
+    ("-enable-early-data", Set(|o| o.enable_early_data = true)),
+    ("-reverify-on-resume", Set(|o| o.reverify_on_resume = true)),
     // Who is trusted, and who we are.
     ("-trust-cert", IgnoreWithValue),
     ("-verify-peer", Set(|o| o.verify_peer = true)),
@@ -79,8 +84,19 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-no-op-extra-handshake", Ignore),
     ("-permute-extensions", Ignore),
     ("-forbid-renegotiation-after-handshake", Ignore),
-    ("-no-ticket", Ignore),
     ("-shim-writes-first", Set(|o| o.shim_writes_first = true)),
+    (
+        "-shim-initial-write",
+        Take(|o, v| keep(&mut o.shim_initial_write, Some(v.to_vec()))),
+    ),
+    (
+        "-repeat-shim-initial-write",
+        Take(|o, v| keep(&mut o.repeat_shim_initial_write, number(v))),
+    ),
+    (
+        "-early-write-after-message",
+        Take(|o, v| keep(&mut o.early_write_after_message, number(v))),
+    ),
     ("-shim-shuts-down", Set(|o| o.shim_shuts_down = true)),
     ("-check-close-notify", Set(|o| o.check_close_notify = true)),
     ("-send-alert", Set(|o| o.send_alert = true)),
@@ -111,8 +127,17 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-expect-no-hrr", Set(|o| o.expect.retry = Some(false))),
     ("-expect-session-miss", Set(|o| o.expect.session_miss = true)),
     ("-expect-early-data-reason", Take(|o, v| keep(&mut o.expect.early_data_reason, text(v)))),
-    // There are no sessions yet, so nothing can be wrong with them.
-    ("-expect-no-session", Ignore),
+    ("-expect-no-session", Set(|o| o.expect.no_session = true)),
+    ("-expect-ticket-renewal", Set(|o| o.expect.ticket_renewal = true)),
+    (
+        "-expect-ticket-supports-early-data",
+        Set(|o| o.expect.ticket_supports_early_data = true),
+    ),
+    ("-expect-session-id", Set(|o| o.expect.session_id = true)),
+    ("-expect-no-session-id", Set(|o| o.expect.no_session_id = true)),
+    ("-expect-accept-early-data", Set(|o| o.expect.accept_early_data = true)),
+    ("-expect-reject-early-data", Set(|o| o.expect.reject_early_data = true)),
+    ("-expect-no-offer-early-data", Set(|o| o.expect.no_offer_early_data = true)),
     ("-expect-extended-master-secret", Set(|o| o.expect.extended_master_secret = true)),
     ("-expect-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(true))),
     ("-expect-no-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(false))),
