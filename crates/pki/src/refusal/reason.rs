@@ -86,6 +86,9 @@ pub enum RefusalReason {
     PathLimits,
     /// A key of the path is on the list of keys known to be misused. Alert: `bad_certificate`.
     Distrusted,
+    /// A raw public key (RFC 7250), in place of a chain, that is none of the trusted ones. Alert:
+    /// `certificate_unknown`.
+    UntrustedRawKey,
     /// Any other objection of path building. Alert: `certificate_unknown`.
     Other,
 }
@@ -140,6 +143,7 @@ impl fmt::Display for RefusalReason {
             Self::PathTooLong => "the chain is longer than one of its authorities allows",
             Self::PathLimits => "the chain has too many certificates or possible paths",
             Self::Distrusted => "a key of the chain is explicitly distrusted",
+            Self::UntrustedRawKey => "the raw public key is not one of the trusted keys",
             Self::Other => "the certificate was not accepted",
         };
         f.write_str(text)

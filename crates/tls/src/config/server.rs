@@ -4,15 +4,17 @@
 
 use std::sync::Arc;
 
+use pki_types::SubjectPublicKeyInfoDer;
 use tercel_pki::Roots;
-use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::builder::common_setters;
+use super::certificate_types;
 use super::common::{Common, ConfigError};
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
 use super::policy::{ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
-use super::verifier::from_roots;
+use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
 
 /// A server's configuration, shared by any number of connections.
@@ -24,6 +26,7 @@ pub struct ServerConfig {
     pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
+    pub(crate) client_certificate_types: Vec<CertificateType>,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
 }
@@ -54,6 +57,8 @@ impl ServerConfig {
             choose_config: None,
             client_auth: ClientAuth::None,
             client_verifier: None,
+            client_raw_keys: None,
+            client_certificate_types: None,
             client_order: false,
             ignore_unknown_alpn: false,
         }
@@ -70,6 +75,8 @@ pub struct ServerConfigBuilder {
     choose_config: Option<Policy<dyn ChooseConfig>>,
     client_auth: ClientAuth,
     client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
+    client_raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
+    client_certificate_types: Option<Vec<CertificateType>>,
     client_order: bool,
     ignore_unknown_alpn: bool,
 }
@@ -129,6 +136,28 @@ impl ServerConfigBuilder {
         self
     }
 
+    /// Asks clients for certificates and accepts one of these raw public keys
+    /// (`SubjectPublicKeyInfo`), besides the chains that the roots or the verifier accept, if there
+    /// are any. RFC 7250
+    #[must_use]
+    pub fn client_raw_keys(
+        mut self,
+        demand: ClientAuth,
+        keys: Vec<SubjectPublicKeyInfoDer<'static>>,
+    ) -> Self {
+        self.client_auth = demand;
+        self.client_raw_keys = Some(keys);
+        self
+    }
+
+    /// The forms of certificate a client may show, best first. Default: those that can be judged by
+    /// the roots, the verifier and the raw keys given. RFC 7250
+    #[must_use]
+    pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
+        self.client_certificate_types = Some(types.to_vec());
+        self
+    }
+
     /// Follows the client's order of cipher suites and groups instead of our own. Default: off.
     #[must_use]
     pub fn prefer_client_order(mut self, on: bool) -> Self {
@@ -166,8 +195,14 @@ impl ServerConfigBuilder {
                 Policy::Here(set as Arc<dyn SelectCredential>)
             }
         };
-        if self.client_auth != ClientAuth::None && self.client_verifier.is_none() {
+        let (client_verifier, judged) =
+            with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
+        if self.client_auth != ClientAuth::None && client_verifier.is_none() {
             return Err(ConfigError::NoClientVerifier);
+        }
+        let client_certificate_types = self.client_certificate_types.unwrap_or(judged);
+        if !certificate_types::are_sound(&client_certificate_types) {
+            return Err(ConfigError::BadCertificateTypes);
         }
         Ok(Arc::new(ServerConfig {
             common: self.common,
@@ -175,7 +210,8 @@ impl ServerConfigBuilder {
             known_names,
             choose_config: self.choose_config,
             client_auth: self.client_auth,
-            client_verifier: self.client_verifier.transpose()?,
+            client_verifier,
+            client_certificate_types,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
         }))

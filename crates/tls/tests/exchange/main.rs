@@ -13,5 +13,6 @@ mod ml_dsa;
 mod negotiation;
 mod pair;
 mod questions;
+mod raw_public_keys;
 mod reads;
 mod streams;

@@ -3,6 +3,7 @@
 //! The two functions here are the whole handshakes; they part by version after the first exchange.
 //! Must not know: records. Next: [`offer`] (client), [`negotiate`] (server), [`retry`].
 
+pub(crate) mod certificate_type;
 pub(crate) mod group;
 pub(crate) mod negotiate;
 pub(crate) mod offer;
@@ -32,6 +33,7 @@ pub(crate) async fn server(
     let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     let hello: SharedHello = message.into_bytes().into();
     let parsed = parse_hello(&hello)?;
+    certificate_type::check_offer(&parsed)?;
     let config = choose_config(&mut flow, config, &hello, &parsed).await?;
     flow.order(first_limit(&config.common));
     match negotiate::version(&parsed, &config.common)? {

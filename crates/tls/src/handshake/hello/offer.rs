@@ -10,7 +10,7 @@ use tercel_wire::{
     KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerNameOffer,
 };
 
-use super::{group, negotiate};
+use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::compression;
@@ -180,6 +180,8 @@ impl Offer {
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             compress_certificate: (tls13 && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
+            server_certificate_type: certificate_type::offer(&config.server_certificate_types),
+            client_certificate_type: certificate_type::offer(&config.client_certificate_types),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
             supported_versions: tls13.then_some(List::of(&versions)),

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    CertificateRequest, CompressionMethod, EncryptedExtensions, ExtensionType, Finished,
-    HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
+    CertificateRequest, CertificateType, CompressionMethod, EncryptedExtensions, ExtensionType,
+    Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
@@ -18,6 +18,7 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::certificate_type;
 use crate::handshake::hello::offer::Offer;
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
@@ -56,7 +57,8 @@ pub(crate) async fn handshake(
 
     receive_encrypted_extensions(flow, config, &offer, &mut transcript, &mut facts).await?;
     let (request, certificate) = receive_request(flow, &mut transcript).await?;
-    let asked = Asked::of_server(config);
+    certificate_type::check_server(config, &facts)?;
+    let asked = Asked::of_server(config, &facts);
     let server = auth::receive(flow, &mut transcript, &certificate, asked).await?;
     let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
     let now = config.common.clock.now();
@@ -70,7 +72,10 @@ pub(crate) async fn handshake(
     // The server has said all it says under handshake keys.
     flow.install_read(main.server);
     if let Some(request) = request {
-        facts.own_signature_scheme = authenticate(flow, config, &mut transcript, request).await?;
+        certificate_type::check_client(config, &facts)?;
+        let kind = facts.client_certificate_type;
+        facts.own_signature_scheme =
+            authenticate(flow, config, &mut transcript, request, kind).await?;
     }
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
@@ -209,6 +214,8 @@ async fn receive_encrypted_extensions(
         }
         facts.alpn = Some(protocol.0.to_vec());
     }
+    let types = (extensions.server_certificate_type, extensions.client_certificate_type);
+    certificate_type::accept(types, config, facts)?;
     record_limits::check(extensions.record_size_limit)?;
     let ours = config.common.record_size_limit.filter(|_| extensions.record_size_limit.is_some());
     flow.order(record_limits::tls13(&config.common, extensions.record_size_limit, ours));
@@ -275,13 +282,16 @@ async fn authenticate(
     config: &Arc<ClientConfig>,
     transcript: &mut Transcript,
     message: Message,
+    certificate_type: CertificateType,
 ) -> Result<Option<tercel_wire::SignatureScheme>, Error> {
     let version = ProtocolVersion::TLS1_3;
     let body = message.body().to_vec();
-    let request = request_from_message(&body, version).ok_or(Peer::MissingServerExtension)?;
+    let request = request_from_message(&body, version, certificate_type)
+        .ok_or(Peer::MissingServerExtension)?;
     let mut chosen: Option<(Arc<Credential>, tercel_wire::SignatureScheme)> = None;
     if let Some(policy) = &config.credentials {
-        let source = || RequestSource::Request { message: message.into_bytes(), version };
+        let message = message.into_bytes();
+        let source = || RequestSource::Request { message, version, certificate_type };
         let credential = identity::select(flow, policy, &request, source).await?;
         if let Some(credential) = credential {
             let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;

@@ -21,7 +21,7 @@ use crate::error::{Error, Local, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::hello::retry::{self, Settled};
-use crate::handshake::hello::{group, negotiate, parse_hello};
+use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
 use crate::handshake::transcript::Transcript;
@@ -51,6 +51,8 @@ pub(crate) async fn handshake(
     facts.alpn = alpn.map(<[u8]>::to_vec);
     let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
     facts.own_signature_scheme = Some(scheme);
+    facts.server_certificate_type = credential.certificate_type();
+    facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
 
     let (share, shared) = key_exchange(&hello, group)?;
     send_server_hello(flow, &hello, suite, group, &share, &mut transcript)?;
@@ -63,7 +65,7 @@ pub(crate) async fn handshake(
     let (client_handshake, server_handshake) =
         install_handshake_keys(flow, &secrets, &transcript, &log);
 
-    send_encrypted_extensions(flow, config, &hello, alpn, &mut transcript)?;
+    send_encrypted_extensions(flow, config, &hello, alpn, &facts, &mut transcript)?;
     if config.client_auth != ClientAuth::None {
         send_certificate_request(flow, config, &mut transcript)?;
     }
@@ -72,7 +74,7 @@ pub(crate) async fn handshake(
     auth::send_verify(flow, &mut transcript, &credential, scheme, Side::Server).await?;
     let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
 
-    let shown = receive_client_certificate(flow, config, &mut transcript).await?;
+    let shown = receive_client_certificate(flow, config, &facts, &mut transcript).await?;
     receive_finished(flow, &client_handshake, &mut transcript).await?;
     flow.install_read(main.client);
     if let Some(Received { shown, scheme }) = shown {
@@ -175,11 +177,16 @@ fn send_encrypted_extensions(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     alpn: Option<&[u8]>,
+    facts: &Facts,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let offered = &hello.extensions;
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
+    let (server_certificate_type, client_certificate_type) =
+        certificate_type::answers(hello, config, facts);
     let message = EncryptedExtensions {
+        server_certificate_type,
+        client_certificate_type,
         server_name: negotiate::server_name(hello).map(|_| ()),
         alpn: alpn.map(ProtocolName),
         record_size_limit: limit,
@@ -239,6 +246,7 @@ fn send_finished(
 async fn receive_client_certificate(
     flow: &mut Flow,
     config: &ServerConfig,
+    facts: &Facts,
     transcript: &mut Transcript,
 ) -> Result<Option<Received>, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(None) };
@@ -246,7 +254,8 @@ async fn receive_client_certificate(
         return Ok(None);
     }
     let message = flow.read().await;
-    let received = auth::receive(flow, transcript, &message, Asked::of_client(config)).await?;
+    let asked = Asked::of_client(config, facts);
+    let received = auth::receive(flow, transcript, &message, asked).await?;
     match &received {
         None if config.client_auth == ClientAuth::Required => {
             return Err(Peer::CertificateRequired.into());
