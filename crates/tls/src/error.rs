@@ -325,7 +325,7 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
-        R::UnsatisfactoryStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        R::UnsatisfactoryStatus | R::MissingStaple => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         R::UnknownRevocationStatus
         | R::CrlExpired { .. }
         | R::InvalidCrl

@@ -81,6 +81,8 @@ pub struct PeerIdentity<'a> {
     pub raw_public_key: Option<&'a [u8]>,
     /// The name a server must have; `None` for clients.
     pub server_name: Option<&'a ServerName<'a>>,
+    /// Whether a stapled OCSP response was asked for.
+    pub ocsp_requested: bool,
     /// A stapled OCSP response. RFC 6066 8
     pub ocsp_response: Option<&'a [u8]>,
     /// The `SignedCertificateTimestampList` of the leaf. RFC 6962 3.3

@@ -6,7 +6,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
-use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Usage};
+use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Staple, Usage};
 use tercel_wire::CertificateType;
 
 use super::common::ConfigError;
@@ -42,12 +42,13 @@ impl VerifyPeer for ChainPolicy {
             Side::Server => Usage::Server,
             Side::Client => Usage::Client,
         };
+        let staple = identity.ocsp_response.map_or(Staple::Missing, Staple::Response);
         self.verifier
             .verify(
                 usage,
                 identity.chain,
                 identity.server_name,
-                identity.ocsp_response,
+                identity.ocsp_requested.then_some(staple),
                 identity.now,
             )
             .map(|_| ())

@@ -23,6 +23,8 @@ pub(crate) struct Shown {
     /// Empty if the peer showed a raw public key.
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
+    /// Whether we asked for an OCSP response.
+    pub(crate) ocsp_requested: bool,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
 }
@@ -34,6 +36,7 @@ impl Shown {
             side,
             chain,
             raw_public_key: None,
+            ocsp_requested: false,
             ocsp_response: None,
             signed_certificate_timestamps: None,
         }
@@ -79,6 +82,7 @@ pub(crate) async fn verify(
             chain: &shown.chain,
             raw_public_key: shown.raw_public_key.as_deref(),
             server_name,
+            ocsp_requested: shown.ocsp_requested,
             ocsp_response: shown.ocsp_response.as_deref(),
             signed_certificate_timestamps: shown.signed_certificate_timestamps.as_deref(),
             now,
@@ -90,6 +94,7 @@ pub(crate) async fn verify(
         chain: shown.chain.clone(),
         raw_public_key: shown.raw_public_key.clone(),
         server_name: server_name.cloned(),
+        ocsp_requested: shown.ocsp_requested,
         ocsp_response: shown.ocsp_response.clone(),
         signed_certificate_timestamps: shown.signed_certificate_timestamps.clone(),
         now,

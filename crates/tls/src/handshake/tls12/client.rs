@@ -51,6 +51,7 @@ pub(crate) async fn handshake(
     transcript.add(first.bytes());
 
     let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
+    shown.ocsp_requested = config.request_ocsp;
     shown.signed_certificate_timestamps =
         hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
     let status_promised = hello.extensions.status_request.is_some();

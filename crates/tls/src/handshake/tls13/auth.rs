@@ -224,6 +224,7 @@ fn shown(body: &[u8], asked: Asked<'_>) -> Result<Option<Shown>, Error> {
         return raw_public_key(&parsed, asked);
     }
     let mut shown = Shown::chain(asked.side, Vec::new());
+    shown.ocsp_requested = asked.ocsp;
     for entry in parsed.certificate_list {
         // Extensions answer what was asked. RFC 9846 4.5.1
         if !entry.extensions.types().all(|kind| asked.allows(kind)) {
