@@ -37,7 +37,7 @@ fn main() {
             let mut facts = None;
             // What dropping the halves gives back is what they held.
             let heap = -measure(|| {
-                let tercel::Connection { sender, receiver, exporter, facts: kept } = connection;
+                let tercel::Connection { sender, receiver, exporter, facts: kept, .. } = connection;
                 drop((sender, receiver, exporter));
                 facts = Some(kept);
             })

@@ -2,9 +2,9 @@
 //!
 //! An error is never less specific than its alert: [`Error::alert`] is one exhaustive match, and only
 //! `handshake/mod.rs` and `connection/` turn its answer into a record.
-//! Must not know: how an alert is sent. Next: `handshake/mod.rs`.
+//! Must not know: how an alert is sent. Next: `words`, what a person is told; `handshake/mod.rs`.
 
-use core::fmt;
+mod words;
 
 use tercel_crypto::CryptoError;
 use tercel_pki::RefusalReason;
@@ -69,6 +69,8 @@ pub enum Peer {
     TooManyChangeCipherSpecs,
     /// Key updates, one after the other without application data.
     TooManyKeyUpdates,
+    /// The server accepted early data, but with other parameters than it was sent with. RFC 9846 4.3.10
+    EarlyDataMismatch,
     /// More early data than a server that rejected it passes over.
     TooMuchSkippedEarlyData,
     /// A handshake message crosses a change of keys. RFC 9846 5.1
@@ -147,6 +149,10 @@ pub enum Peer {
     ExtendedMainSecretRequired,
     /// TLS 1.2: no certificate where one is required, for which that version has no alert of its own.
     CertificateRequiredTls12,
+    /// A session with the extended main secret is to be resumed without it, or the reverse. RFC 7627 5.3
+    ExtendedMainSecretLost,
+    /// Early data was offered, and the server chose a version that has none. RFC 9846 E.3
+    WrongVersionForEarlyData,
     /// A certificate context that does not match the request. RFC 9846 4.5.1
     WrongCertificateContext,
     /// A certificate compressed by an algorithm that was not offered. RFC 8879 4
@@ -165,6 +171,8 @@ pub enum Peer {
     BadCertificateStatus,
     /// A ticket lifetime beyond seven days. RFC 9846 4.7.1
     BadTicketLifetime,
+    /// More early data than the ticket allows. RFC 9846 4.3.10
+    TooMuchEarlyData,
     /// Early data where none was agreed, or more than was allowed.
     UnexpectedEarlyData,
 }
@@ -185,6 +193,8 @@ pub enum Local {
     RefusedByApplication,
     /// The sequence number or the key's use count reached its end.
     KeyExhausted,
+    /// No more early data may be sent: the ticket's limit is reached. RFC 9846 4.3.10
+    EarlyDataLimit,
     /// This connection was closed by our own side already.
     Closed,
     /// An error happened earlier on this connection; its keys are gone.
@@ -244,10 +254,12 @@ impl Peer {
             | Self::InterruptedHandshakeMessage
             | Self::MissingContentType
             | Self::SecondRetry
+            | Self::TooMuchEarlyData
             | Self::UnexpectedEarlyData => A::UNEXPECTED_MESSAGE,
-            Self::PlainHttp | Self::WrongRecordVersion | Self::UnsupportedVersion => {
-                A::PROTOCOL_VERSION
-            }
+            Self::PlainHttp
+            | Self::WrongVersionForEarlyData
+            | Self::WrongRecordVersion
+            | Self::UnsupportedVersion => A::PROTOCOL_VERSION,
             Self::RecordTooLong => A::RECORD_OVERFLOW,
             Self::BadRecordMac => A::BAD_RECORD_MAC,
             // A length out of its range is a matter of form. RFC 9846 6
@@ -267,6 +279,7 @@ impl Peer {
             | Self::SessionIdNotEchoed
             | Self::Compression
             | Self::IllegalParameter
+            | Self::EarlyDataMismatch
             | Self::WrongCertificateContext
             | Self::UnknownCertificateCompression
             | Self::UncompressedCertificateTooLong
@@ -278,7 +291,8 @@ impl Peer {
             | Self::RenegotiationMismatch
             | Self::UnsafeLegacyRenegotiation
             | Self::CertificateRequiredTls12
-            | Self::ExtendedMainSecretRequired => A::HANDSHAKE_FAILURE,
+            | Self::ExtendedMainSecretRequired
+            | Self::ExtendedMainSecretLost => A::HANDSHAKE_FAILURE,
             Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
             Self::BadCompressedCertificate => A::BAD_CERTIFICATE,
@@ -305,7 +319,7 @@ impl Local {
             Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
             Self::RefusedByApplication => Some(AlertDescription::ACCESS_DENIED),
             Self::KeyExhausted => Some(AlertDescription::INTERNAL_ERROR),
-            Self::Closed | Self::Failed => None,
+            Self::Closed | Self::Failed | Self::EarlyDataLimit => None,
         }
     }
 }
@@ -370,27 +384,6 @@ impl From<CryptoError> for Error {
 impl From<tercel_wire::EncodeError> for Error {
     fn from(_: tercel_wire::EncodeError) -> Self {
         Self::Local(Local::Encode)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Peer(Peer::Decode(error)) => {
-                write!(f, "malformed message from the peer: {error}")
-            }
-            Self::Peer(Peer::PlainHttp) => f.write_str("the peer speaks plain HTTP, not TLS"),
-            Self::Peer(peer) => write!(f, "the peer broke the protocol: {peer:?}"),
-            Self::AlertReceived(alert) => write!(f, "the peer sent the alert {alert:?}"),
-            Self::Refused(reason) => write!(f, "certificate refused: {reason}"),
-            Self::Truncated => f.write_str("the connection ended without close_notify"),
-            Self::ClosedInHandshake => f.write_str("the peer closed during the handshake"),
-            Self::Local(Local::Crypto(error)) => {
-                write!(f, "cryptographic operation failed: {error}")
-            }
-            Self::Local(local) => write!(f, "our side failed: {local:?}"),
-            Self::Misuse(misuse) => write!(f, "misuse of the library: {misuse:?}"),
-        }
     }
 }
 

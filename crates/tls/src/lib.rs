@@ -72,15 +72,15 @@ pub use config::compression::Zstd;
 pub use config::compression::{CompressCertificate, DecompressionFailed};
 pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
 pub use config::policy::{
-    AdmitEarlyData, ChooseConfig, Clock, FindSession, KeyLog, PeerIdentity, Policy,
-    SelectCredential, Side, SystemClock, VerifyPeer,
+    AdmitEarlyData, ChooseConfig, Clock, KeyLog, PeerIdentity, Policy, SelectCredential, Side,
+    SystemClock, VerifyPeer,
 };
 pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
 pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
 pub use connection::Connection;
 pub use connection::buffer::Received;
 pub use connection::export::Exporter;
-pub use connection::facts::{EarlyData, Facts};
+pub use connection::facts::{EarlyData, Facts, NewSession};
 pub use connection::receiver::{Filled, Opened, Receiver};
 pub use connection::sender::{Sealed, Sender};
 pub use connection::stream::Stream;

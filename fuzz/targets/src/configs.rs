@@ -101,6 +101,8 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
     let builder = || {
         let log = Arc::new(ThreadLog);
         let builder = ClientConfig::builder().clock(material::clock()).key_log(log);
+        // What one run leaves in a store must not change the next.
+        let builder = builder.without_resumption();
         builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["h2", "http/1.1"])
     };
     let groups = [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
@@ -141,6 +143,8 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
     let builder = || {
         let log = Arc::new(ThreadLog);
         let builder = ServerConfig::builder().clock(material::clock()).key_log(log);
+        // Ticket keys are made by chance, once a process.
+        let builder = builder.without_tickets();
         builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["http/1.1", "h2"])
     };
     let groups = [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];

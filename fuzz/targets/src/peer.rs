@@ -25,11 +25,15 @@ pub(crate) struct Peer {
     pub(crate) out: Vec<u8>,
     /// Why it is over, once it is.
     pub(crate) error: Option<Error>,
-    /// The peer sent close_notify.
+    /// Nothing more will come: the peer said so, or its transport ended and that is tolerated.
     pub(crate) closed: bool,
+    /// The peer said so.
+    pub(crate) heard_close: bool,
     /// Data is opened into a buffer of this size; in place if it is 0.
     pub(crate) room: usize,
     buffer: Vec<u8>,
+    /// Answers to what was read wait for the next data.
+    pub(crate) is_lazy: bool,
     /// Bytes of application data that were sent.
     pub(crate) sent: usize,
     /// Bytes of application data that arrived.
@@ -53,8 +57,10 @@ impl Peer {
             out: Vec::new(),
             error: None,
             closed: false,
+            heard_close: false,
             room: 0,
             buffer: Vec::new(),
+            is_lazy: false,
             sent: 0,
             arrived: 0,
             intact: true,
@@ -118,6 +124,17 @@ impl Peer {
             Ok(())
         });
         self.sent += consumed;
+    }
+
+    /// The same by way of a slice of the length that surely suffices.
+    pub(crate) fn send_at_once(&mut self, length: usize) {
+        let Some(connection) = &self.connection else { return };
+        let room = connection.sender.sealed_length(length);
+        let sent = self.sent;
+        let written = self.out.len();
+        self.send_through(length, room);
+        let is_silent = self.out.len() == written;
+        assert!(is_silent || self.sent == sent + length, "the room did not suffice");
     }
 
     /// The transport has ended.
@@ -190,7 +207,9 @@ impl Peer {
                 Ok(true) => {}
                 Ok(false) => {
                     self.check_waiting();
-                    self.send_control();
+                    if !self.is_lazy {
+                        self.send_control();
+                    }
                     return;
                 }
                 Err(error) => {
@@ -231,12 +250,13 @@ impl Peer {
                     let data = data.to_vec();
                     self.arrive(&data);
                 }
-                Opened::Closed => self.closed = true,
+                Opened::Closed => self.heard_close = true,
                 _ => return Ok(false),
             },
-            Filled::Closed => self.closed = true,
+            Filled::Closed => self.heard_close = true,
             _ => return Ok(false),
         }
+        self.closed = self.heard_close;
         Ok(!self.closed)
     }
 

@@ -6,9 +6,10 @@ mod identifiers;
 mod names;
 mod summary;
 
-use pki_types::{CertificateDer, UnixTime};
-use tercel_crypto::{CryptoError, PublicKey};
+use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
+use tercel_crypto::{CryptoError, PublicKey, SignatureAlgorithm};
 
+use crate::algorithms::CertificateAlgorithm;
 use crate::der::{self, Malformed, Reader};
 use crate::refusal::RefusalReason;
 use crate::time;
@@ -53,6 +54,23 @@ pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason
     Certificate::parse(certificate)
         .map(|parsed| crate::roots::sequence(parsed.issuer))
         .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
+/// How the certificates of a chain are signed, in its order; `None` stands for what cannot be read or is no
+/// [`CertificateAlgorithm`]. Self-signed certificates are left out: nobody verifies their signatures.
+#[must_use]
+pub fn signature_algorithms(chain: &[CertificateDer<'_>]) -> Vec<Option<SignatureAlgorithm>> {
+    let parsed = chain.iter().map(|certificate| Certificate::parse(certificate).ok());
+    parsed
+        .filter(|parsed| parsed.is_none_or(|parsed| parsed.subject != parsed.issuer))
+        .map(|parsed| {
+            let signed = parsed?.signature_algorithm;
+            let known = CertificateAlgorithm::ALL
+                .iter()
+                .find(|known| known.signature_alg_id().as_ref() == signed);
+            known.map(|known| known.algorithm())
+        })
+        .collect()
 }
 
 /// The parts of a certificate that this crate reads itself. RFC 5280 4.1

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor};
 use rcgen::KeyPair;
 use tercel_crypto::{KeyKind, SigningKey};
-use tercel_pki::{CertificateAlgorithm, ChainVerifier, RefusalReason, Roots};
+use tercel_pki::{CertificateAlgorithm, ChainVerifier, RefusalReason, Roots, signature_algorithms};
 
 use crate::support::{Authority, P256, ca_params, der, key, reason, service, verify};
 
@@ -47,6 +47,20 @@ fn the_list_of_a_verifier_has_each_pair_once() {
     let one = &CertificateAlgorithm::ALL[..1];
     let one = ChainVerifier::builder(roots).algorithms(one).build().unwrap();
     assert_eq!(one.signature_algorithms(), all[..1]);
+}
+
+#[test]
+fn how_a_chain_is_signed_can_be_read_from_it() {
+    let keys = Keys::new();
+    for algorithm in CertificateAlgorithm::ALL {
+        let (_, leaf) = issue(algorithm, keys.of(algorithm.key()));
+        let root = ca_params("Root").self_signed(&keys.p384).unwrap().der().clone();
+        // The root signed itself, which no one verifies.
+        assert_eq!(signature_algorithms(&[leaf, root]), [Some(algorithm.algorithm())]);
+    }
+    let (_, leaf) = issue(CertificateAlgorithm::ALL[0], &keys.p256);
+    let unknown = crate::support::patch(&leaf, &[0x3d, 4, 3, 2], &[0x3d, 4, 3, 9], 2);
+    assert_eq!(signature_algorithms(&[unknown, vec![0x30, 0].into()]), [None, None]);
 }
 
 /// One key of each kind.

@@ -14,8 +14,10 @@ use super::common::{Common, ConfigError};
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
+use super::resumption::{ClientResumption, client_context};
 use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
+use crate::session::client_store::{ClientMemoryStore, ClientSessionStore};
 
 /// A client's configuration, shared by any number of connections.
 ///
@@ -41,6 +43,7 @@ pub struct ClientConfig {
     pub(crate) grease: bool,
     pub(crate) fallback_scsv: bool,
     pub(crate) require_secure_renegotiation: bool,
+    pub(crate) resumption: ClientResumption,
 }
 
 impl ClientConfig {
@@ -63,6 +66,8 @@ impl ClientConfig {
             grease: false,
             fallback_scsv: false,
             require_secure_renegotiation: true,
+            resumption: ClientResumption::new(),
+            default_store: true,
         }
     }
 }
@@ -85,6 +90,8 @@ pub struct ClientConfigBuilder {
     grease: bool,
     fallback_scsv: bool,
     require_secure_renegotiation: bool,
+    resumption: ClientResumption,
+    default_store: bool,
 }
 
 common_setters!(ClientConfigBuilder);
@@ -104,7 +111,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Shows this certificate to servers that ask for one.
+    /// Shows this certificate to servers that ask for one. To choose among several, see [`Self::credentials`].
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         let certificate_type = credential.certificate_type();
@@ -143,7 +150,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// The groups to send a key share for at once. Default: the first group, and the classic half of
+    /// The groups to send a key share for at once, of those that are used at all. Default: the first group, and the classic half of
     /// it when that is a group of ours too, which costs nothing.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
@@ -207,12 +214,52 @@ impl ClientConfigBuilder {
         self
     }
 
+    /// Keeps sessions in this store. Default: one of this configuration's own, in memory.
+    #[must_use]
+    pub fn session_store(mut self, store: Arc<dyn ClientSessionStore>) -> Self {
+        self.resumption.store = Some(store);
+        self
+    }
+
+    /// Resumes nothing, and asks for no tickets.
+    #[must_use]
+    pub fn without_resumption(mut self) -> Self {
+        self.default_store = false;
+        self.resumption.store = None;
+        self
+    }
+
+    /// Offers early data where a session admits it. Default: off.
+    ///
+    /// Early data can be replayed: send only what may be acted on twice. RFC 9846 8, F.5
+    #[must_use]
+    pub fn early_data(mut self, on: bool) -> Self {
+        self.resumption.early_data = on;
+        self
+    }
+
+    /// Judges the server's stored certificate again at each resumption. Default: off; its own expiry
+    /// bounds a session in any case.
+    #[must_use]
+    pub fn verify_resumed(mut self, on: bool) -> Self {
+        self.resumption.verify_again = on;
+        self
+    }
+
+    /// What this configuration's sessions are stored under besides the server's name, for stores that
+    /// several configurations share.
+    #[must_use]
+    pub fn session_context(mut self, label: &[u8]) -> Self {
+        self.resumption.label = label.to_vec();
+        self
+    }
+
     /// The configuration.
     ///
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
         let (verifier, judged) = with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
         let server_certificate_types = self.server_certificate_types.unwrap_or(judged);
         let client_certificate_types =
@@ -222,12 +269,18 @@ impl ClientConfigBuilder {
         {
             return Err(ConfigError::BadCertificateTypes);
         }
-        self.common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
+        common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
+        let mut resumption = self.resumption;
+        if self.default_store && resumption.store.is_none() {
+            resumption.store = Some(Arc::new(ClientMemoryStore::default()));
+        }
+        resumption.context = client_context(&resumption.label, &common);
         Ok(Arc::new(ClientConfig {
+            resumption,
             verifier: verifier.ok_or(ConfigError::NoVerifier)?,
             server_certificate_types,
             client_certificate_types,
-            common: self.common,
+            common,
             credentials: self.credentials,
             key_shares: self.key_shares,
             send_server_name: self.send_server_name,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
-use tercel_crypto::{KeyKind, PublicKey, Signer, SigningKey};
+use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
 use tercel_wire::{
     CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, SignatureScheme,
 };
@@ -32,6 +32,8 @@ pub struct Credential {
     schemes: Vec<SignatureScheme>,
     must_match_issuer: bool,
     compressed: CompressedForms,
+    /// How the chain's certificates are signed; `None` is a way we do not know.
+    chain_signatures: Vec<Option<SignatureAlgorithm>>,
 }
 
 /// Where a credential's key lives.
@@ -177,6 +179,7 @@ impl Credential {
         kind: KeyKind,
         names: Vec<String>,
     ) -> Self {
+        let chain_signatures = tercel_pki::signature_algorithms(&chain);
         Self {
             chain,
             raw_key,
@@ -188,6 +191,7 @@ impl Credential {
             schemes: scheme::for_key(kind),
             must_match_issuer: false,
             compressed: CompressedForms::default(),
+            chain_signatures,
         }
     }
 
@@ -312,6 +316,8 @@ pub struct CredentialRequest<'a> {
     pub server_name: Option<&'a str>,
     /// What the peer can verify in handshake signatures.
     pub signature_schemes: List<'a, SignatureScheme>,
+    /// What the peer can verify in certificates, if it says so apart. RFC 9846 4.3.3
+    pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
     /// The groups a TLS 1.2 client supports, which bind ECDSA certificates too. RFC 8422 5.1
     pub groups: Option<List<'a, NamedGroup>>,
     /// The forms that the peer accepts: X.509 unless it said otherwise. RFC 7250
@@ -343,6 +349,18 @@ impl CredentialRequest<'_> {
         })
     }
 
+    /// Whether the peer can verify the signatures of all certificates of this chain, as far as it says.
+    ///
+    /// A chain of which it cannot is still better than none: the peer may know its issuer already.
+    /// RFC 9846 4.5.1.2, RFC 5246 7.4.2
+    #[must_use]
+    pub fn can_verify_chain(&self, credential: &Credential) -> bool {
+        let theirs = self.certificate_signature_schemes.unwrap_or(self.signature_schemes);
+        let known =
+            |algorithm| theirs.iter().any(|each| scheme::algorithm(each) == Some(algorithm));
+        credential.chain_signatures.iter().all(|algorithm| algorithm.is_some_and(known))
+    }
+
     fn curve_fits(&self, kind: KeyKind) -> bool {
         if self.version != ProtocolVersion::TLS1_2 || self.side == Side::Client {
             return true;
@@ -367,7 +385,7 @@ impl CredentialRequest<'_> {
 /// A set of credentials that can be replaced while connections are being made.
 ///
 /// The first whose leaf covers the name asked for and whose key fits wins; if no leaf covers the name,
-/// the first that fits.
+/// the first that fits. Among those, one whose whole chain the peer can verify goes first.
 pub struct Credentials {
     current: ArcSwap<Vec<Arc<Credential>>>,
     require_known_name: bool,
@@ -412,11 +430,12 @@ impl SelectCredential for Credentials {
             return None;
         }
         let current = self.current.load();
-        let fits = |credential: &&Arc<Credential>| request.scheme_for(credential).is_some();
-        let named = request.server_name.and_then(|host| {
-            current.iter().filter(|credential| credential.covers(host)).find(fits)
-        });
-        named.or_else(|| current.iter().find(fits)).cloned()
+        let fitting = || current.iter().filter(|each| request.scheme_for(each).is_some());
+        let named =
+            |each: &&Arc<Credential>| request.server_name.is_some_and(|host| each.covers(host));
+        let verifiable = |each: &&Arc<Credential>| request.can_verify_chain(each);
+        let best_named = fitting().filter(named).find(verifiable).or_else(|| fitting().find(named));
+        best_named.or_else(|| fitting().find(verifiable)).or_else(|| fitting().next()).cloned()
     }
 }
 

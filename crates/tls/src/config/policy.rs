@@ -91,16 +91,11 @@ pub struct PeerIdentity<'a> {
     pub now: UnixTime,
 }
 
-/// Finds a session that a client asks to resume.
-pub trait FindSession: Send + Sync {
-    /// The stored session; single-use entries are taken, not copied.
-    fn find_session(&self, identity: &[u8]) -> Option<Vec<u8>>;
-}
-
-/// The replay guard of early data.
+/// The replay guard of early data. RFC 9846 8
 pub trait AdmitEarlyData: Send + Sync {
-    /// Whether early data under this unique value may be accepted, which must be said once only.
-    fn admit_early_data(&self, unique: &[u8]) -> bool;
+    /// Whether early data under this unique value may be accepted. The answer is "yes" once only, for as
+    /// long as a replay would count as fresh; a guard that cannot tell says "no".
+    fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool;
 }
 
 /// Where the time comes from: the core has no clock of its own.

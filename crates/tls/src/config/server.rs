@@ -13,9 +13,15 @@ use super::certificate_types;
 use super::common::{Common, ConfigError};
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
-use super::policy::{ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
+use super::policy::{
+    AdmitEarlyData, ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer,
+};
+use super::resumption::{ServerResumption, context};
 use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
+use crate::session::store::SessionStore;
+use crate::ticket::TicketSealer;
+use crate::ticket::rotating::RotatingTickets;
 
 /// A server's configuration, shared by any number of connections.
 #[derive(Clone)]
@@ -29,6 +35,7 @@ pub struct ServerConfig {
     pub(crate) client_certificate_types: Vec<CertificateType>,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
+    pub(crate) resumption: ServerResumption,
 }
 
 /// Whether clients show a certificate.
@@ -61,6 +68,8 @@ impl ServerConfig {
             client_certificate_types: None,
             client_order: false,
             ignore_unknown_alpn: false,
+            resumption: ServerResumption::new(),
+            default_tickets: true,
         }
     }
 }
@@ -79,6 +88,8 @@ pub struct ServerConfigBuilder {
     client_certificate_types: Option<Vec<CertificateType>>,
     client_order: bool,
     ignore_unknown_alpn: bool,
+    resumption: ServerResumption,
+    default_tickets: bool,
 }
 
 common_setters!(ServerConfigBuilder);
@@ -107,6 +118,8 @@ impl ServerConfigBuilder {
     }
 
     /// Refuses clients that ask for a host none of the credentials has, with `unrecognized_name`. RFC 6066 3
+    ///
+    /// For credentials that were given one by one; a set has [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;
@@ -173,14 +186,76 @@ impl ServerConfigBuilder {
         self
     }
 
+    /// Seals sessions into tickets with these keys. Default: keys of this configuration's own, changed
+    /// every six hours.
+    #[must_use]
+    pub fn tickets(mut self, tickets: Arc<dyn TicketSealer>) -> Self {
+        self.resumption.tickets = Some(tickets);
+        self
+    }
+
+    /// No session can be resumed, unless a store is set.
+    #[must_use]
+    pub fn without_tickets(mut self) -> Self {
+        self.default_tickets = false;
+        self.resumption.tickets = None;
+        self
+    }
+
+    /// Keeps sessions in a store, and gives clients names for them: each session of TLS 1.3 can then be
+    /// resumed once only.
+    #[must_use]
+    pub fn session_store(mut self, store: Policy<dyn SessionStore>) -> Self {
+        self.resumption.store = Some(store);
+        self
+    }
+
+    /// Seconds for which a stored session can be resumed. Default: one day, at most seven. RFC 9846 4.7.1
+    #[must_use]
+    pub fn session_lifetime(mut self, seconds: u32) -> Self {
+        self.resumption.lifetime = seconds;
+        self
+    }
+
+    /// How many tickets follow a full and a resumed handshake of TLS 1.3, 0 to 10. Default: two and one.
+    /// A client that asks for another number gets that. RFC 9149
+    #[must_use]
+    pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
+        self.resumption.new_tickets = after_full.min(10);
+        self.resumption.renewed_tickets = after_resumed.min(10);
+        self
+    }
+
+    /// What this configuration is called, so that its sessions are resumed under no other that shares its
+    /// keys or store. What it demands of clients is part of that in any case.
+    #[must_use]
+    pub fn session_context(mut self, label: &[u8]) -> Self {
+        self.resumption.label = label.to_vec();
+        self
+    }
+
+    /// Accepts early data of up to so many bytes, as far as `guard` admits it. Default: none.
+    ///
+    /// Early data can be replayed: whoever recorded it can send it again, to another server or after the
+    /// guard has forgotten. Act on it only if doing so twice does no harm. RFC 9846 8, F.5
+    #[must_use]
+    pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
+        self.resumption.max_early_data = bytes;
+        self.resumption.guard = Some(guard);
+        self
+    }
+
     /// The configuration.
     ///
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
         let mut known_names = self.known_names;
         let credentials = match self.credentials {
+            Some(_) if self.require_known_name || !self.own.is_empty() => {
+                return Err(ConfigError::CredentialsTwice);
+            }
             Some(policy) => policy,
             None if self.own.is_empty() && self.choose_config.is_none() => {
                 return Err(ConfigError::NoCredential);
@@ -204,8 +279,14 @@ impl ServerConfigBuilder {
         if !certificate_types::are_sound(&client_certificate_types) {
             return Err(ConfigError::BadCertificateTypes);
         }
+        let mut resumption = self.resumption;
+        if self.default_tickets && resumption.tickets.is_none() {
+            let tickets = RotatingTickets::new(common.clock.now());
+            resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
+        }
+        resumption.context = context(&resumption.label, self.client_auth, client_verifier.as_ref());
         Ok(Arc::new(ServerConfig {
-            common: self.common,
+            common,
             credentials,
             known_names,
             choose_config: self.choose_config,
@@ -214,6 +295,7 @@ impl ServerConfigBuilder {
             client_certificate_types,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
+            resumption,
         }))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how it was agreed. Next: [`super`].
 
-use pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
+use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 /// What was agreed, and what the peer showed of itself.
@@ -21,7 +21,7 @@ pub struct Facts {
     pub own_signature_scheme: Option<SignatureScheme>,
     /// The application protocol. RFC 7301
     pub alpn: Option<Vec<u8>>,
-    /// The host name: on a server the one the client asked for.
+    /// On a server, the host name that the client asked for. RFC 6066 3
     pub server_name: Option<String>,
     /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
     pub retried: bool,
@@ -37,13 +37,31 @@ pub struct Facts {
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
-    /// The form of the server's certificate. RFC 7250
+    /// The form of the server's certificate; X.509 after a resumption, which shows none. RFC 7250
     pub server_certificate_type: CertificateType,
-    /// The form of the client's certificate, if it was asked for one. RFC 7250
+    /// The form of the client's certificate, if it was asked for one; X.509 after a resumption. RFC 7250
     pub client_certificate_type: CertificateType,
     /// The peer's key, if it showed that instead of a chain. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
+    pub(crate) new_sessions: Vec<NewSession>,
+}
+
+/// A session that a server's application is to keep, because its configuration asks.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// The name under which a client will ask for it.
+    pub id: Vec<u8>,
+    /// What to answer then. It holds keys: keep it as such.
+    pub session: Vec<u8>,
+    /// When it can be forgotten.
+    pub expires: UnixTime,
+}
+
+impl core::fmt::Debug for NewSession {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("NewSession").field("expires", &self.expires).finish_non_exhaustive()
+    }
 }
 
 /// What became of early data. RFC 9846 4.3.10
@@ -80,6 +98,7 @@ impl Facts {
             client_certificate_type: CertificateType::X509,
             peer_raw_public_key: None,
             peer_chain: Vec::new(),
+            new_sessions: Vec::new(),
         }
     }
 
@@ -87,6 +106,12 @@ impl Facts {
     #[must_use]
     pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {
         core::mem::take(&mut self.peer_chain)
+    }
+
+    /// The sessions to keep, if the configuration's store is [`crate::Policy::Ask`].
+    #[must_use]
+    pub fn take_new_sessions(&mut self) -> Vec<NewSession> {
+        core::mem::take(&mut self.new_sessions)
     }
 
     /// The peer's certificates without taking them.

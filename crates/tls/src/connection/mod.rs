@@ -11,6 +11,7 @@ pub(crate) mod post_handshake;
 pub(crate) mod receiver;
 pub(crate) mod sender;
 pub(crate) mod stream;
+pub(crate) mod tickets;
 
 use export::Exporter;
 use facts::Facts;
@@ -30,6 +31,8 @@ pub struct Connection {
     pub facts: Facts,
     /// Derives keying material for other protocols.
     pub exporter: Exporter,
+    /// The same for early data, where it was accepted or offered. RFC 9846 7.5
+    pub early_exporter: Option<Box<Exporter>>,
 }
 
 impl Connection {

@@ -9,6 +9,7 @@ use tercel_wire::{
 };
 
 use super::link::Link;
+use super::tickets::TicketTaker;
 use crate::config::policy::Side;
 use crate::error::{Error, Peer};
 use crate::keys::tls13::TrafficSecret;
@@ -22,6 +23,8 @@ pub(crate) struct PostHandshake {
     version: ProtocolVersion,
     /// TLS 1.3: where the next key comes from.
     secret: Option<TrafficSecret>,
+    /// Client: what takes tickets, if they are wanted.
+    tickets: Option<Box<TicketTaker>>,
     joiner: Joiner,
     updates: u64,
     updates_in_a_row: u8,
@@ -36,11 +39,17 @@ pub(crate) enum After {
 }
 
 impl PostHandshake {
-    pub(crate) fn new(side: Side, version: ProtocolVersion, secret: Option<TrafficSecret>) -> Self {
+    pub(crate) fn new(
+        side: Side,
+        version: ProtocolVersion,
+        secret: Option<TrafficSecret>,
+        tickets: Option<Box<TicketTaker>>,
+    ) -> Self {
         Self {
             side,
             version,
             secret,
+            tickets,
             joiner: Joiner::default(),
             updates: 0,
             updates_in_a_row: 0,
@@ -58,6 +67,10 @@ impl PostHandshake {
         if length > 0 {
             self.updates_in_a_row = 0;
             self.warnings_in_a_row = 0;
+            // Tickets come ahead of data. Who has some need not hold on to the means to take more.
+            if self.tickets.as_ref().is_some_and(|taker| taker.has_some()) {
+                self.tickets = None;
+            }
         }
         if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }
@@ -92,6 +105,10 @@ impl PostHandshake {
             }
             _ => {
                 ignorable(level, description, self.version, &mut self.warnings_in_a_row)?;
+                // What ends nothing may not split a message either. RFC 9846 5.1
+                if !self.joiner.is_empty() {
+                    return Err(Peer::InterruptedHandshakeMessage.into());
+                }
                 Ok(After::GoOn)
             }
         }
@@ -111,10 +128,13 @@ impl PostHandshake {
         match (kind, self.side) {
             (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener, link),
             (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
-                // A client that does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
+                // Who does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
                 let ticket = NewSessionTicket::parse(body)?;
                 if ticket.ticket_lifetime > MAX_TICKET_LIFETIME {
                     return Err(Peer::BadTicketLifetime.into());
+                }
+                if let Some(taker) = &mut self.tickets {
+                    taker.take(&ticket);
                 }
                 Ok(())
             }
@@ -135,6 +155,7 @@ impl PostHandshake {
         let Some(secret) = &mut self.secret else { return Err(Peer::UnexpectedMessage.into()) };
         *secret = secret.next();
         opener.install(secret.protection()?);
+        link.update_arrived();
         self.updates = self.updates.saturating_add(1);
         // Past the limit a request for an update is ignored. RFC 9846 4.7.3
         if update.request_update == KeyUpdateRequest::UPDATE_REQUESTED
@@ -193,7 +214,7 @@ mod tests {
 
     #[test]
     fn empty_records_do_not_end_a_row_of_warning_alerts() {
-        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None);
+        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None, None);
         let warning = [AlertLevel::WARNING.0, AlertDescription::USER_CANCELED.0];
         let (mut opener, link) = (Opener::new(), Link::default());
         let row = (0..1000).try_for_each(|_| {

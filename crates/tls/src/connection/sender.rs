@@ -22,6 +22,8 @@ pub struct Sender {
     updates: u64,
     link: Link,
     state: State,
+    /// Client, early data: bytes that may still be sent. RFC 9846 4.3.10
+    allowance: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +42,8 @@ pub struct Sealed {
     pub written: usize,
 }
 
-/// Room that pending messages may need ahead of data: a key update and an alert, padded or not.
-const CONTROL_ROOM: usize = 2 * (limits::HEADER + 256);
+/// Room that pending messages may need ahead of data: a key update or an alert, and what protects it.
+const CONTROL_ROOM: usize = limits::HEADER + 64;
 
 impl Sender {
     pub(crate) fn new(
@@ -50,7 +52,40 @@ impl Sender {
         secret: Option<TrafficSecret>,
         link: Link,
     ) -> Self {
-        Self { sealer, version, secret, updates: 0, link, state: State::Open }
+        Self { sealer, version, secret, updates: 0, link, state: State::Open, allowance: None }
+    }
+
+    /// A handshake sends through the same value that will be the connection's.
+    pub(crate) fn sealer(&mut self) -> &mut Sealer {
+        &mut self.sealer
+    }
+
+    pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
+        self.version = version;
+    }
+
+    /// Seals under this secret from here on.
+    pub(crate) fn install(&mut self, secret: TrafficSecret) -> Result<(), Error> {
+        self.sealer.install(secret.protection()?);
+        self.secret = Some(secret);
+        self.allowance = None;
+        Ok(())
+    }
+
+    /// What is sealed from here on is early data, up to so many bytes.
+    pub(crate) fn limit_to(&mut self, bytes: u32) {
+        self.allowance = Some(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// Early data is over before it began: back to the clear.
+    pub(crate) fn abandon_key(&mut self) {
+        self.sealer.uninstall();
+        self.secret = None;
+        self.allowance = None;
+    }
+
+    pub(crate) fn link(&self) -> Link {
+        self.link.clone()
     }
 
     /// Seals from the front of `plaintext` into `out`, as many records as fit.
@@ -59,24 +94,34 @@ impl Sender {
     /// than the plaintext's length, send what was written and call again.
     ///
     /// # Errors
-    /// [`Misuse::OutputTooSmall`] if not even one byte fits; [`Local::Closed`] after [`Self::close`];
+    /// [`Misuse::OutputTooSmall`] if not even one byte fits, or not all that is pending, which then
+    /// stays so; [`Local::Closed`] after [`Self::close`];
     /// [`Local::Failed`] after a failure of the receiver, whose alert was written by an earlier call.
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;
         let mut before = 0;
-        if self.link.signals().any() || self.sealer.key_nearly_spent() {
+        if self.is_pending() {
+            // Nothing that was changed for a record may be lost with it.
+            if out.len() < CONTROL_ROOM {
+                return Err(Misuse::OutputTooSmall.into());
+            }
             let mut control = Vec::new();
             self.write_pending(&mut control)?;
             let room = out.get_mut(..control.len()).ok_or(Misuse::OutputTooSmall)?;
             room.copy_from_slice(&control);
             before = control.len();
             if self.state == State::Closed {
+                if before == 0 {
+                    self.require_open()?;
+                }
                 return Ok(Sealed { consumed: 0, written: before });
             }
         }
         let room = out.get_mut(before..).unwrap_or_default();
+        let plaintext = self.allowed(plaintext)?;
         let (consumed, written) =
             self.sealer.seal(ContentType::APPLICATION_DATA, plaintext, room)?;
+        self.spend(consumed);
         if consumed == 0 && before == 0 && !plaintext.is_empty() {
             return Err(Misuse::OutputTooSmall.into());
         }
@@ -90,7 +135,18 @@ impl Sender {
     pub fn seal_to(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.control(out)?;
         self.require_open()?;
-        self.sealer.seal_to(ContentType::APPLICATION_DATA, plaintext, out)
+        if self.allowance.is_some_and(|left| left < plaintext.len()) {
+            return Err(Local::EarlyDataLimit.into());
+        }
+        self.sealer.seal_to(ContentType::APPLICATION_DATA, plaintext, out)?;
+        self.spend(plaintext.len());
+        Ok(())
+    }
+
+    /// Client, early data: how many more bytes may be sent; `None` if there is no such limit.
+    #[must_use]
+    pub fn early_data_left(&self) -> Option<usize> {
+        self.allowance
     }
 
     /// The output length that surely takes `length` bytes of plaintext in one call of [`Self::seal`].
@@ -99,8 +155,8 @@ impl Sender {
         let fragment = usize::from(self.sealer.max_fragment()).max(1);
         let full = length.checked_div(fragment).unwrap_or_default();
         let rest = length.checked_rem(fragment).unwrap_or_default();
-        full.saturating_mul(self.sealer.record_length(fragment))
-            .saturating_add(self.sealer.record_length(rest))
+        full.saturating_mul(self.sealer.padded_length(fragment))
+            .saturating_add(self.sealer.padded_length(rest))
             .saturating_add(CONTROL_ROOM)
     }
 
@@ -116,9 +172,7 @@ impl Sender {
     /// # Errors
     /// If a cryptographic operation fails.
     pub fn control(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.state == State::Open
-            && (self.link.signals().any() || self.sealer.key_nearly_spent())
-        {
+        if self.state == State::Open && self.is_pending() {
             self.write_pending(out)?;
         }
         Ok(())
@@ -147,19 +201,19 @@ impl Sender {
         Ok(())
     }
 
-    /// Appends a `KeyUpdate` and changes to the next key; `request` asks the peer to do the same.
-    /// RFC 9846 4.7.3
+    /// Appends a `KeyUpdate` and changes to the next key; `request` asks the peer to do the same, unless
+    /// it was asked before and has not done so yet. RFC 9846 4.7.3
     ///
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool, out: &mut Vec<u8>) -> Result<(), Error> {
         self.require_open()?;
-        let request = if request {
-            KeyUpdateRequest::UPDATE_REQUESTED
-        } else {
-            KeyUpdateRequest::UPDATE_NOT_REQUESTED
-        };
-        self.write_update(request, out)
+        if !request || self.link.signals().update_awaited() {
+            return self.write_update(KeyUpdateRequest::UPDATE_NOT_REQUESTED, out);
+        }
+        self.write_update(KeyUpdateRequest::UPDATE_REQUESTED, out)?;
+        self.link.await_update();
+        Ok(())
     }
 
     /// Records sealed under the current key.
@@ -172,17 +226,37 @@ impl Sender {
         self.secret.as_ref()
     }
 
-    #[cfg(test)]
-    pub(crate) fn sealer_mut(&mut self) -> &mut Sealer {
-        &mut self.sealer
-    }
-
     fn require_open(&self) -> Result<(), Error> {
         match self.state {
             State::Open => Ok(()),
             State::Closed if self.link.signals().failed().is_some() => Err(Local::Failed.into()),
             State::Closed => Err(Local::Closed.into()),
         }
+    }
+
+    /// The part of `plaintext` that early data has room for.
+    fn allowed<'p>(&self, plaintext: &'p [u8]) -> Result<&'p [u8], Error> {
+        match self.allowance {
+            Some(0) if !plaintext.is_empty() => Err(Local::EarlyDataLimit.into()),
+            Some(left) => Ok(plaintext.get(..left).unwrap_or(plaintext)),
+            None => Ok(plaintext),
+        }
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        if let Some(left) = &mut self.allowance {
+            *left = left.saturating_sub(bytes);
+        }
+    }
+
+    /// Whether there is something to say ahead of data.
+    fn is_pending(&self) -> bool {
+        let signals = self.link.signals();
+        let tls13 = self.version == ProtocolVersion::TLS1_3;
+        let said = signals.failed().is_some()
+            || signals.update_requested()
+            || (signals.peer_closed() && !tls13);
+        said || (self.sealer.key_nearly_spent() && tls13)
     }
 
     fn write_pending(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -210,6 +284,10 @@ impl Sender {
     }
 
     fn write_update(&mut self, request: KeyUpdateRequest, out: &mut Vec<u8>) -> Result<(), Error> {
+        // There is no KeyUpdate among early data. RFC 9846 4.7.3
+        if self.allowance.is_some() {
+            return Err(Local::KeyExhausted.into());
+        }
         let secret = self.secret.as_mut().ok_or(Misuse::WrongVersion)?;
         if self.updates >= limits::MAX_KEY_UPDATES {
             return Err(Local::KeyExhausted.into());

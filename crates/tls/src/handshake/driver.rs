@@ -30,18 +30,39 @@ pub(crate) struct Driver {
     post: Mailbox<Post>,
     side: Side,
     version: Option<ProtocolVersion>,
-    sealer: Sealer,
+    sender: Sender,
     opener: Opener,
     joiner: Joiner,
     read_secret: Option<TrafficSecret>,
-    write_secret: Option<TrafficSecret>,
+    /// Server: bytes of early data that may still come.
+    early_data_left: Option<usize>,
+    /// Whether the application may send before the handshake is complete.
+    window: Window,
     change_cipher_specs: u8,
     warnings_in_a_row: u8,
+}
+
+/// What an application may send while the handshake goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    Nothing,
+    /// Client: early data.
+    Early,
+    /// Server: data ahead of the client's Finished.
+    HalfRtt,
+}
+
+/// What [`Driver::feed`] got.
+enum Fed {
+    Wanted,
+    EarlyData(Vec<u8>),
+    NotYet,
 }
 
 /// Where a handshake stopped.
 pub(crate) enum Step {
     Receive,
+    EarlyData(Vec<u8>),
     Ask(Question),
     Connected(Box<Connection>),
 }
@@ -62,11 +83,12 @@ impl Driver {
             post,
             side,
             version: None,
-            sealer,
+            sender: Sender::new(sealer, ProtocolVersion::TLS1_2, None, Link::default()),
             opener: Opener::new(),
             joiner: Joiner::default(),
             read_secret: None,
-            write_secret: None,
+            early_data_left: None,
+            window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
         }
@@ -89,8 +111,10 @@ impl Driver {
                     return Ok(Step::Ask(question));
                 }
             }
-            if !self.feed(wanted, received)? {
-                return Ok(Step::Receive);
+            match self.feed(wanted, received)? {
+                Fed::Wanted => {}
+                Fed::EarlyData(bytes) => return Ok(Step::EarlyData(bytes)),
+                Fed::NotYet => return Ok(Step::Receive),
             }
         }
     }
@@ -99,25 +123,30 @@ impl Driver {
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         let content = [AlertLevel::FATAL.0, alert.0];
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
-        let _ = self.sealer.seal_to(ContentType::ALERT, &content, out);
+        let _ = self.sender.sealer().seal_to(ContentType::ALERT, &content, out);
     }
 
     pub(crate) fn post(&self) -> &Mailbox<Post> {
         &self.post
     }
 
-    /// Gets what the coroutine waits for out of the records received. `false`: not there yet.
-    fn feed(&mut self, wanted: Option<Wanted>, received: &mut Received) -> Result<bool, Error> {
+    /// What an application may send through, if it may now.
+    pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
+        (self.window == window).then_some(&mut self.sender)
+    }
+
+    /// Gets what the coroutine waits for out of the records received.
+    fn feed(&mut self, wanted: Option<Wanted>, received: &mut Received) -> Result<Fed, Error> {
         loop {
             if wanted == Some(Wanted::Message) {
                 if let Some(message) = self.joiner.next()? {
                     self.post.open().message = Some(message);
-                    return Ok(true);
+                    return Ok(Fed::Wanted);
                 }
             } else if !self.joiner.is_empty() {
                 return Err(Peer::ExcessHandshakeData.into());
             }
-            let Some(frame) = self.opener.frame(received.unread())? else { return Ok(false) };
+            let Some(frame) = self.opener.frame(received.unread())? else { return Ok(Fed::NotYet) };
             let record = received.take(frame.total);
             let Some(opened) = self.opener.open(frame, record)? else {
                 // Also a record that is passed over may not split a message. RFC 9846 5.1
@@ -135,19 +164,38 @@ impl Driver {
                     return Err(Peer::UnexpectedRecord.into());
                 }
                 ContentType::HANDSHAKE => {
-                    self.warnings_in_a_row = 0;
+                    // Only what carries something ends a row of warnings.
+                    if !content.is_empty() {
+                        self.warnings_in_a_row = 0;
+                    }
                     self.joiner.push(content);
                 }
                 ContentType::ALERT => self.received_alert(content)?,
                 ContentType::CHANGE_CIPHER_SPEC => {
                     if self.received_change_cipher_spec(wanted, content)? {
                         self.post.open().change_cipher_spec = true;
-                        return Ok(true);
+                        return Ok(Fed::Wanted);
+                    }
+                }
+                ContentType::APPLICATION_DATA if self.early_data_left.is_some() => {
+                    let bytes = content.to_vec();
+                    if let Some(bytes) = self.received_early_data(bytes)? {
+                        return Ok(Fed::EarlyData(bytes));
                     }
                 }
                 _ => return Err(Peer::UnexpectedRecord.into()),
             }
         }
+    }
+
+    /// Early data is counted; more than was allowed is an error. RFC 9846 4.3.10
+    fn received_early_data(&mut self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
+        if !self.joiner.is_empty() {
+            return Err(Peer::InterruptedHandshakeMessage.into());
+        }
+        let left = self.early_data_left.unwrap_or_default().checked_sub(bytes.len());
+        self.early_data_left = Some(left.ok_or(Peer::TooMuchEarlyData)?);
+        Ok((!bytes.is_empty()).then_some(bytes))
     }
 
     fn received_alert(&mut self, content: &[u8]) -> Result<(), Error> {
@@ -156,7 +204,9 @@ impl Driver {
         if description == AlertDescription::CLOSE_NOTIFY {
             return Err(Error::ClosedInHandshake);
         }
-        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)
+        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)?;
+        // What ends nothing may not split a message either. RFC 9846 5.1
+        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }
 
     /// `true` if a TLS 1.2 handshake waited for it; the ones of TLS 1.3 mean nothing. RFC 9846 5
@@ -200,11 +250,11 @@ impl Driver {
                     }
                     let (now, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
                     rest = later;
-                    self.sealer.seal_to(ContentType::HANDSHAKE, now, out)?;
-                    self.sealer.set_header_version([3, 3]);
+                    self.sender.sealer().seal_to(ContentType::HANDSHAKE, now, out)?;
+                    self.sender.sealer().set_header_version([3, 3]);
                 }
                 Command::SendChangeCipherSpec => {
-                    self.sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], out)?;
+                    self.sender.sealer().seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], out)?;
                 }
                 Command::Negotiated(version) => self.negotiated(version),
                 Command::InstallWrite(keys) => self.install_write(keys)?,
@@ -214,12 +264,25 @@ impl Driver {
                         self.opener.set_max_plaintext(bytes);
                     }
                     if let Some(bytes) = write {
-                        self.sealer.set_max_fragment(bytes);
+                        self.sender.sealer().set_max_fragment(bytes);
                     }
                 }
+                Command::ReadEarlyData { limit } => {
+                    self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
+                }
+                Command::WriteEarlyData { secret, limit } => {
+                    self.sender.install(secret)?;
+                    self.sender.limit_to(limit);
+                    self.window = Window::Early;
+                }
+                Command::AbandonEarlyData => {
+                    self.sender.abandon_key();
+                    self.window = Window::Nothing;
+                }
+                Command::HalfRtt => self.window = Window::HalfRtt,
                 Command::SkipEarlyData => self.opener.skip_early_data(),
                 Command::StopSkippingEarlyData => self.opener.stop_skipping(),
-                Command::Padding(padding) => self.sealer.set_padding(padding),
+                Command::Padding(padding) => self.sender.sealer().set_padding(padding),
             }
         }
         // The buffer's memory serves the next flight.
@@ -239,10 +302,10 @@ impl Driver {
 
     fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
         match keys {
-            Keys::Tls12(protection) => self.sealer.install(*protection),
+            Keys::Tls12(protection) => self.sender.sealer().install(*protection),
             Keys::Tls13(secret) => {
-                self.sealer.install(secret.protection()?);
-                self.write_secret = Some(secret);
+                self.window = Window::Nothing;
+                self.sender.install(secret)?;
             }
         }
         Ok(())
@@ -253,10 +316,14 @@ impl Driver {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
+        self.early_data_left = None;
         match keys {
             Keys::Tls12(protection) => self.opener.install(*protection),
             Keys::Tls13(secret) => {
                 self.opener.install(secret.protection()?);
+                if self.side == Side::Server && self.read_secret.is_none() {
+                    self.opener.expect_plain_alert();
+                }
                 self.read_secret = Some(secret);
             }
         }
@@ -269,17 +336,21 @@ impl Driver {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
-        let link = Link::default();
         let version = established.facts.version;
-        let sealer = core::mem::replace(&mut self.sealer, Sealer::new());
+        let link = self.sender.link();
+        let idle = Sender::new(Sealer::new(), version, None, link.clone());
+        let mut sender = core::mem::replace(&mut self.sender, idle);
+        sender.set_version(version);
         let opener = core::mem::replace(&mut self.opener, Opener::new());
-        let post = PostHandshake::new(self.side, version, self.read_secret.take());
+        let secret = self.read_secret.take();
+        let post = PostHandshake::new(self.side, version, secret, established.tickets);
         let truncation = established.tolerate_truncation;
         Ok(Connection {
-            sender: Sender::new(sealer, version, self.write_secret.take(), link.clone()),
+            sender,
             receiver: Receiver::new(opener, post, link, truncation),
             facts: established.facts,
             exporter: established.exporter,
+            early_exporter: established.early_exporter,
         })
     }
 }

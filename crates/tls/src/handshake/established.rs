@@ -4,10 +4,14 @@
 
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
+use crate::connection::tickets::TicketTaker;
 
 /// The outcome of a handshake, keys apart: those went out as commands.
 pub(crate) struct Established {
     pub(crate) facts: Facts,
     pub(crate) exporter: Exporter,
+    pub(crate) early_exporter: Option<Box<Exporter>>,
     pub(crate) tolerate_truncation: bool,
+    /// Client of TLS 1.3: what takes the tickets that will come.
+    pub(crate) tickets: Option<Box<TicketTaker>>,
 }

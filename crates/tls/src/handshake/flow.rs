@@ -57,6 +57,14 @@ pub(crate) enum Command {
     InstallRead(Keys),
     /// Keep the receiver's and the sender's limits. RFC 8449
     RecordLimits { read: Option<u16>, write: Option<u16> },
+    /// What arrives as application data is early data, up to so many bytes. RFC 9846 4.3.10
+    ReadEarlyData { limit: u32 },
+    /// Client: seal early data under this secret, up to so many bytes. RFC 9846 4.3.10
+    WriteEarlyData { secret: TrafficSecret, limit: u32 },
+    /// Client: early data was rejected by a retry; what follows is in the clear again. RFC 9846 4.2.2
+    AbandonEarlyData,
+    /// Server: application data may be sent ahead of the client's Finished. RFC 9846 2
+    HalfRtt,
     /// Early data is on its way that was not accepted. RFC 9846 4.3.10
     SkipEarlyData,
     /// No more early data can come, even unreadable.

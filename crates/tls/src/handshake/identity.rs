@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::{CryptoError, PublicKey};
-use tercel_pki::RefusalReason;
+use tercel_pki::{Refusal, RefusalReason};
 
 use super::flow::{Flow, wrong_answer};
 use super::question::{
@@ -68,7 +68,7 @@ impl Shown {
     }
 }
 
-/// Has the peer's chain judged.
+/// Has the peer's chain judged; a refusal ends the handshake.
 pub(crate) async fn verify(
     flow: &mut Flow,
     policy: &Policy<dyn VerifyPeer>,
@@ -76,6 +76,18 @@ pub(crate) async fn verify(
     server_name: Option<&ServerName<'static>>,
     now: UnixTime,
 ) -> Result<(), Error> {
+    let verdict = judge(flow, policy, shown, server_name, now).await?;
+    verdict.map_err(|refusal| flow.refuse(refusal))
+}
+
+/// Has the peer's chain judged.
+pub(crate) async fn judge(
+    flow: &mut Flow,
+    policy: &Policy<dyn VerifyPeer>,
+    shown: &Shown,
+    server_name: Option<&ServerName<'static>>,
+    now: UnixTime,
+) -> Result<Result<(), Box<Refusal>>, Error> {
     if let Policy::Here(verifier) = policy {
         let identity = PeerIdentity {
             side: shown.side,
@@ -87,7 +99,7 @@ pub(crate) async fn verify(
             signed_certificate_timestamps: shown.signed_certificate_timestamps.as_deref(),
             now,
         };
-        return verifier.verify_peer(&identity).map_err(|refusal| flow.refuse(refusal));
+        return Ok(verifier.verify_peer(&identity));
     }
     let question = Question::VerifyPeer(VerifyPeerQuestion {
         side: shown.side,
@@ -100,7 +112,7 @@ pub(crate) async fn verify(
         now,
     });
     match flow.ask(question).await {
-        Answer::Peer(verdict) => verdict.map_err(|refusal| flow.refuse(refusal)),
+        Answer::Peer(verdict) => Ok(verdict),
         _ => Err(wrong_answer()),
     }
 }

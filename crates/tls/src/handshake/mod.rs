@@ -4,6 +4,7 @@
 //! RFC's figure, and carries out what it orders. An error becomes an alert here and nowhere else.
 //! Must not know: sockets, clocks. Next: [`driver`], then `tls13/server.rs`.
 
+pub(crate) mod client_session;
 pub(crate) mod compression;
 pub(crate) mod coroutine;
 pub(crate) mod driver;
@@ -15,6 +16,7 @@ pub(crate) mod log;
 pub(crate) mod measure;
 pub(crate) mod question;
 pub(crate) mod record_limits;
+pub(crate) mod resumption;
 pub(crate) mod signature;
 pub(crate) mod tls12;
 pub(crate) mod tls13;
@@ -35,7 +37,7 @@ use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
 use coroutine::{Coroutine, Mailbox};
-use driver::{Driver, Step};
+use driver::{Driver, Step, Window};
 use flow::{Flow, Post};
 use question::{Answer, Question};
 
@@ -129,6 +131,7 @@ impl Handshake {
         let driver = self.driver.as_mut().ok_or(Misuse::HandshakeOver)?;
         match driver.advance(received, out) {
             Ok(Step::Receive) => Ok(Next::Receive),
+            Ok(Step::EarlyData(bytes)) => Ok(Next::EarlyData(bytes)),
             Ok(Step::Ask(question)) => {
                 self.open = Some(kind_of(&question));
                 Ok(Next::Answer(question))
@@ -187,12 +190,12 @@ impl Handshake {
 
     /// Client: seals early data, once a session that allows it is being resumed. RFC 9846 4.3.10
     pub fn early_sender(&mut self) -> Option<&mut Sender> {
-        None
+        self.driver.as_mut()?.sender(Window::Early)
     }
 
     /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.3
     pub fn half_rtt_sender(&mut self) -> Option<&mut Sender> {
-        None
+        self.driver.as_mut()?.sender(Window::HalfRtt)
     }
 
     /// Runs the handshake over a blocking transport. Questions are not answered: use
@@ -207,7 +210,10 @@ impl Handshake {
             let sent = transport.write_all(&out).and_then(|()| transport.flush());
             out.clear();
             let next = step.map_err(to_io)?;
-            sent?;
+            // What a complete handshake could not send any more, tickets, is no error of the handshake.
+            if !matches!(next, Next::Connected(_)) {
+                sent?;
+            }
             match next {
                 Next::Receive => {
                     if received.read_from(&mut transport)? == 0 {

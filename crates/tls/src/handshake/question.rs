@@ -82,6 +82,7 @@ impl ChooseConfigQuestion {
 /// See [`Question::FindSession`].
 pub struct FindSessionQuestion {
     pub(crate) identity: Vec<u8>,
+    pub(crate) single_use: bool,
 }
 
 impl FindSessionQuestion {
@@ -89,6 +90,12 @@ impl FindSessionQuestion {
     #[must_use]
     pub fn identity(&self) -> &[u8] {
         &self.identity
+    }
+
+    /// Whether the session must be taken from its store, so that no one else gets it (TLS 1.3).
+    #[must_use]
+    pub fn is_single_use(&self) -> bool {
+        self.single_use
     }
 }
 
@@ -153,6 +160,7 @@ pub(crate) fn request_from_message(
             version,
             server_name: None,
             signature_schemes: request.extensions.signature_algorithms?,
+            certificate_signature_schemes: request.extensions.signature_algorithms_cert,
             groups: None,
             certificate_types,
             key_kinds: (true, true),
@@ -165,6 +173,7 @@ pub(crate) fn request_from_message(
         version,
         server_name: None,
         signature_schemes: request.supported_signature_algorithms,
+        certificate_signature_schemes: None,
         groups: None,
         certificate_types,
         key_kinds: negotiate::key_kinds_of(&request),

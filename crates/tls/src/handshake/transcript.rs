@@ -33,6 +33,10 @@ impl Transcript {
         transcript
     }
 
+    pub(crate) fn algorithm(&self) -> HashAlgorithm {
+        self.hash.algorithm()
+    }
+
     pub(crate) fn add(&mut self, message: &[u8]) {
         self.hash.update(message);
         if let Some(messages) = &mut self.messages {
@@ -43,6 +47,13 @@ impl Transcript {
     /// The hash of all messages so far.
     pub(crate) fn digest(&self) -> Digest {
         self.hash.fork_finish()
+    }
+
+    /// The hash of all messages so far and these bytes, which stay outside.
+    pub(crate) fn digest_with(&self, bytes: &[u8]) -> Digest {
+        let mut hash = self.hash.clone();
+        hash.update(bytes);
+        hash.finish()
     }
 
     /// The messages so far; from here on only their hash is kept.

@@ -3,7 +3,7 @@
 //! Must not know: messages, sockets. "Main secret" is what RFC 5246 calls the master secret.
 //! Next: `handshake/tls12/`.
 
-use tercel_crypto::{AeadAlgorithm, Digest, Secret, SharedSecret, Tls12Prf};
+use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, Secret, SharedSecret, Tls12Prf};
 
 use super::suite::Suite;
 use crate::error::Error;
@@ -40,6 +40,11 @@ impl MainSecret12 {
         server_random: &[u8; 32],
     ) -> Self {
         Self::derive(suite, shared, b"master secret", &[client_random, server_random])
+    }
+
+    /// The main secret of a session that is resumed. RFC 5246 F.1.4
+    pub(crate) fn resumed(suite: &'static Suite, secret: Secret) -> Self {
+        Self { prf: Tls12Prf::new(suite.hash, secret.as_bytes()), secret, suite }
     }
 
     fn derive(suite: &'static Suite, shared: &SharedSecret, label: &[u8], seed: &[&[u8]]) -> Self {
@@ -94,8 +99,11 @@ impl MainSecret12 {
 }
 
 /// What stays of a TLS 1.2 handshake for exporters. RFC 5705
+///
+/// The main secret, not yet keyed: few connections export, all of them keep this.
 pub(crate) struct Exporter12 {
-    main: MainSecret12,
+    secret: Secret,
+    hash: HashAlgorithm,
     client_random: [u8; 32],
     server_random: [u8; 32],
 }
@@ -106,18 +114,18 @@ impl Exporter12 {
         client_random: [u8; 32],
         server_random: [u8; 32],
     ) -> Self {
-        Self { main, client_random, server_random }
+        Self { secret: main.secret, hash: main.suite.hash, client_random, server_random }
     }
 
     /// Unlike in TLS 1.3, no context and an empty context differ. RFC 5705 4
     pub(crate) fn export(&self, label: &[u8], context: Option<&[u8]>, out: &mut [u8]) {
-        let randoms: [&[u8]; 2] = [&self.client_random, &self.server_random];
+        let prf = Tls12Prf::new(self.hash, self.secret.as_bytes());
+        let (client, server) = (&self.client_random[..], &self.server_random[..]);
         match context {
-            None => self.main.prf.fill(label, &randoms, out),
+            None => prf.fill(label, &[client, server], out),
             Some(context) => {
                 let [.., high, low] = context.len().to_be_bytes();
-                let [client, server] = randoms;
-                self.main.prf.fill(label, &[client, server, &[high, low], context], out);
+                prf.fill(label, &[client, server, &[high, low], context], out);
             }
         }
     }

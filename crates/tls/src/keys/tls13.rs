@@ -47,6 +47,26 @@ impl EarlySecret {
         Self { prk: Prk::extract(suite.hash, zeros, psk.unwrap_or(zeros)), suite }
     }
 
+    /// The HMAC over a hello without its binders, by which a client shows that it has the key. RFC 9846 4.3.11.2
+    pub(crate) fn binder(&self, kind: PskKind, partial_hello: &Digest) -> Digest {
+        let empty = Hash::digest(self.suite.hash, &[]);
+        let binder_key = derive_secret(&self.prk, kind.binder_label(), &empty);
+        TrafficSecret::new(self.suite, binder_key).verify_data(partial_hello)
+    }
+
+    /// Protects early data. `hello` is the transcript hash of the ClientHello.
+    pub(crate) fn client_early_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
+        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"c e traffic", hello))
+    }
+
+    /// For exporters before the handshake is complete. `hello` is the transcript hash of the ClientHello.
+    pub(crate) fn early_exporter_secret(&self, hello: &Digest) -> ExporterSecret {
+        ExporterSecret {
+            secret: derive_secret(&self.prk, b"e exp master", hello),
+            hash: self.suite.hash,
+        }
+    }
+
     /// Mixes in the (EC)DHE secret.
     pub(crate) fn into_handshake(self, shared: &SharedSecret) -> HandshakeSecret {
         let salt = derive_secret(&self.prk, b"derived", &Hash::digest(self.suite.hash, &[]));
@@ -101,12 +121,48 @@ impl MainSecret {
         TrafficSecret::new(self.suite, derive_secret(&self.prk, b"s ap traffic", finished))
     }
 
+    /// `finished` is the transcript hash of ClientHello to the client's Finished.
+    pub(crate) fn resumption_secret(&self, finished: &Digest) -> ResumptionSecret {
+        ResumptionSecret {
+            secret: derive_secret(&self.prk, b"res master", finished),
+            hash: self.suite.hash,
+        }
+    }
+
     /// `finished` is the transcript hash of ClientHello to the server's Finished.
     pub(crate) fn exporter_secret(&self, finished: &Digest) -> ExporterSecret {
         ExporterSecret {
             secret: derive_secret(&self.prk, b"exp master", finished),
             hash: self.suite.hash,
         }
+    }
+}
+
+/// Where a pre-shared key comes from, which its binder says too. RFC 9846 7.1
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PskKind {
+    Resumption,
+}
+
+impl PskKind {
+    fn binder_label(self) -> &'static [u8] {
+        match self {
+            Self::Resumption => b"res binder",
+        }
+    }
+}
+
+/// The secret behind the pre-shared keys of new tickets. RFC 9846 7.1
+pub(crate) struct ResumptionSecret {
+    secret: Secret,
+    hash: HashAlgorithm,
+}
+
+impl ResumptionSecret {
+    /// The key that goes with the ticket of this nonce. RFC 9846 4.7.1
+    pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        derive_secret(&prk, b"resumption", nonce)
     }
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct Opener {
     max_plaintext: u16,
     /// Bytes of undecryptable early data that may still be passed over. RFC 9846 4.3.10
     skip: Option<usize>,
-    /// No record has been opened under the current key yet.
-    fresh: bool,
+    /// Whether a plain alert may still come although there are keys.
+    plain_alert: bool,
     empty_records: u8,
 }
 
@@ -46,7 +46,7 @@ impl Opener {
             expect: Expect::AnyVersion,
             max_plaintext: 1 << 14,
             skip: None,
-            fresh: true,
+            plain_alert: false,
             empty_records: 0,
         }
     }
@@ -61,7 +61,14 @@ impl Opener {
 
     pub(crate) fn install(&mut self, protection: Protection) {
         self.protection = Some(protection);
-        self.fresh = true;
+        self.plain_alert = false;
+    }
+
+    /// A server's first keys: a client that cannot read our first flight has none to say so under.
+    /// Over with the first record that opens, and with the next key: else anyone on the way could
+    /// close the connection. RFC 9846 6.1
+    pub(crate) fn expect_plain_alert(&mut self) {
+        self.plain_alert = true;
     }
 
     pub(crate) fn is_protected(&self) -> bool {
@@ -107,7 +114,7 @@ impl Opener {
             Err(error) => return self.pass_over(error, record.len()).map(|()| None),
         };
         self.skip = None;
-        self.fresh = false;
+        self.plain_alert = false;
         let Some(plaintext) = record.get(range.clone()) else { return Ok(None) };
         let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
         self.count_empty(content_type, length)?;
@@ -132,7 +139,7 @@ impl Opener {
         }
         let Some(protection) = &mut self.protection else { return Ok(None) };
         let length = protection.open_into(frame.content_type, record, out)?;
-        self.fresh = false;
+        self.plain_alert = false;
         let plaintext = out.get(..length).unwrap_or_default();
         let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
         self.count_empty(content_type, length)?;
@@ -163,12 +170,13 @@ impl Opener {
     }
 
     /// Under TLS 1.3 keys only two kinds of record stay plain: the compatibility change_cipher_spec,
-    /// and the alert of a client that could not read our first flight.
+    /// and the alert of a client that could not read our first flight. A later plain alert could be
+    /// anybody's, and a close_notify of anybody would cut data short unseen. RFC 9846 6.1
     fn open_plain_in_tls13(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
         match frame.content_type {
             ContentType::APPLICATION_DATA => Ok(None),
             ContentType::CHANGE_CIPHER_SPEC => self.open_plain(frame, total),
-            ContentType::ALERT if self.fresh && total == limits::HEADER + 2 => {
+            ContentType::ALERT if self.plain_alert && total == limits::HEADER + 2 => {
                 self.open_plain(frame, total)
             }
             _ => Err(Peer::UnexpectedRecord.into()),

@@ -59,6 +59,10 @@ impl Sealer {
         self.protection = Some(protection);
     }
 
+    pub(crate) fn uninstall(&mut self) {
+        self.protection = None;
+    }
+
     /// Whether the key should be replaced before many more records.
     pub(crate) fn key_nearly_spent(&self) -> bool {
         self.protection.as_ref().is_some_and(Protection::nearly_spent)
@@ -73,11 +77,14 @@ impl Sealer {
         self.protection.as_mut()
     }
 
-    /// Bytes a record with `length` bytes of plaintext takes, at most.
+    /// Bytes an unpadded record with `length` bytes of plaintext takes.
     pub(crate) fn record_length(&self, length: usize) -> usize {
-        let padding = self.padding_for(length);
-        let overhead = self.protection.as_ref().map_or(0, Protection::overhead);
-        length.saturating_add(padding).saturating_add(overhead).saturating_add(limits::HEADER)
+        length.saturating_add(self.overhead())
+    }
+
+    /// Bytes a record with `length` bytes of application data takes, padding included.
+    pub(crate) fn padded_length(&self, length: usize) -> usize {
+        self.record_length(length).saturating_add(self.padding_for(length))
     }
 
     /// Seals as much of `plaintext` as `out` has room for; (bytes consumed, bytes written).
@@ -90,14 +97,14 @@ impl Sealer {
         let (mut rest, mut room) = (plaintext, out);
         let (mut consumed, mut written) = (0_usize, 0_usize);
         while !rest.is_empty() {
-            let overhead = self.record_length(0);
-            let fits = room.len().saturating_sub(overhead);
+            let fits = room.len().saturating_sub(self.overhead());
             let length = rest.len().min(usize::from(self.max_fragment)).min(fits);
             let Some((fragment, after)) = rest.split_at_checked(length) else { break };
-            let total = self.record_length(length);
-            if length == 0 || total > room.len() {
+            if length == 0 {
                 break;
             }
+            // Padding goes as far as there is room: for the data there is. RFC 9846 5.4
+            let total = self.padded_length(length).min(room.len());
             let Some((record, left)) = room.split_at_mut_checked(total) else { break };
             self.seal_record(content_type, fragment, record)?;
             rest = after;
@@ -108,7 +115,7 @@ impl Sealer {
         Ok((consumed, written))
     }
 
-    /// Seals all of `plaintext` onto the end of `out`.
+    /// Seals all of `plaintext` onto the end of `out`. Only application data is padded.
     pub(crate) fn seal_to(
         &mut self,
         content_type: ContentType,
@@ -116,22 +123,31 @@ impl Sealer {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         for fragment in plaintext.chunks(usize::from(self.max_fragment)) {
+            let total = match content_type {
+                ContentType::APPLICATION_DATA => self.padded_length(fragment.len()),
+                _ => self.record_length(fragment.len()),
+            };
             let start = out.len();
-            out.resize(start.saturating_add(self.record_length(fragment.len())), 0);
+            out.resize(start.saturating_add(total), 0);
             let record = out.get_mut(start..).ok_or(Local::Encode)?;
             self.seal_record(content_type, fragment, record)?;
         }
         Ok(())
     }
 
-    /// One record, exactly as long as [`Self::record_length`] says.
+    fn overhead(&self) -> usize {
+        let protection = self.protection.as_ref().map_or(0, Protection::overhead);
+        protection.saturating_add(limits::HEADER)
+    }
+
+    /// One record; what `record` is longer than the fragment needs becomes padding.
     fn seal_record(
         &mut self,
         content_type: ContentType,
         fragment: &[u8],
         record: &mut [u8],
     ) -> Result<(), Error> {
-        let padding = self.padding_for(fragment.len());
+        let padding = record.len().saturating_sub(self.record_length(fragment.len()));
         let body = record.len().saturating_sub(limits::HEADER);
         let length = u16::try_from(body).map_err(|_| Local::Encode)?.to_be_bytes();
         let (header, rest) =

@@ -8,4 +8,5 @@ pub(crate) mod client_store;
 mod kept;
 pub(crate) mod replay_guard;
 mod shards;
+pub(crate) mod state;
 pub(crate) mod store;

@@ -24,7 +24,7 @@ fn a_key_is_replaced_before_its_limit() {
     opener.install(protection);
 
     let mut out = Vec::new();
-    connection.sender.sealer_mut().protection_mut().unwrap().set_sequence(spent);
+    connection.sender.sealer().protection_mut().unwrap().set_sequence(spent);
     connection.sender.seal_to(b"data", &mut out).unwrap();
     assert_eq!(connection.sender.sequence(), 1);
 
@@ -39,7 +39,7 @@ fn a_key_is_replaced_before_its_limit() {
 fn sequence_numbers_do_not_wrap() {
     for version in [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3] {
         let mut connection = connected(Side::Server, version);
-        let sealer = connection.sender.sealer_mut();
+        let sealer = connection.sender.sealer();
         sealer.protection_mut().unwrap().set_sequence(u64::MAX);
         let exhausted = sealer.seal_to(ContentType::APPLICATION_DATA, b"data", &mut Vec::new());
         assert_eq!(exhausted, Err(Error::Local(Local::KeyExhausted)));

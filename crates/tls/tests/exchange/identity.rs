@@ -1,14 +1,17 @@
 //! Certificates for tests, made on the spot.
 //!
-//! For: a root, leaves of every kind of key, and the configurations most tests begin with.
-//! Must not know: handshakes. Next: `pair.rs`.
+//! For: a root, leaves of every kind of key, the configurations most tests begin with, and the
+//! connection they lead to. Must not know: what is done with it. Next: `pair.rs`.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use tercel::pki::Roots;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer};
+use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, ClientConfigBuilder, Credential, ServerConfig, ServerConfigBuilder};
+
+use crate::pair::{Ends, Pair};
 
 /// The kinds of key a leaf can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +81,12 @@ pub(crate) fn server() -> ServerConfigBuilder {
 /// What most tests need: both sides with nothing but defaults.
 pub(crate) fn plain() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
     (client().build().unwrap(), server().build().unwrap())
+}
+
+/// Both ends of a connection of this version, by defaults.
+pub(crate) fn connect(version: ProtocolVersion) -> Ends {
+    let client = client().versions(&[version]).build().unwrap();
+    Pair::new(&client, &server().build().unwrap(), NAME).connect().unwrap()
 }
 
 struct Authority {

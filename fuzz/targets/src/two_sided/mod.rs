@@ -102,6 +102,7 @@ impl World {
         };
         world.peers[0].room = if between & 2 == 0 { 0 } else { 1 << 15 };
         world.peers[1].room = if between & 4 == 0 { 0 } else { 1 << 15 };
+        world.peers.iter_mut().for_each(|peer| peer.is_lazy = between & 8 != 0);
         world.peers[0].receive(&[]);
         world.collect();
         world
@@ -140,6 +141,7 @@ impl World {
                 self.is_undisturbed = false;
                 peer.end();
             }
+            27 => peer.send_at_once(script.number()? % 5000),
             _ => self.piece = usize::from(script.byte()?),
         }
         self.collect();
@@ -216,6 +218,8 @@ impl World {
         for (from, to) in [(client, server), (server, client)] {
             assert!(self.is_confidant || to.intact, "data was altered");
             assert!(self.is_confidant || to.arrived <= from.sent, "data was repeated");
+            let cut_short = to.heard_close && to.arrived < from.sent;
+            assert!(self.is_confidant || !cut_short, "data was cut short");
         }
     }
 
@@ -252,6 +256,7 @@ mod tests {
     const TLS13: u8 = 0;
     const TLS12: u8 = 0b1010;
     const STRANGER: u8 = 0;
+    const LAZY: u8 = 8;
     const CONFIDANT: u8 = 1;
     const BY_SERVER: u8 = 0x80;
 
@@ -273,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_pending_survives_a_small_buffer() {
+        let update = [18, 21, 1, 18, BY_SERVER | 20, 0, 9, 0, 9, BY_SERVER | 19, 0, 9, 18];
+        assert_eq!(errors(&[&[TLS13, LAZY], &update[..]].concat()), [None, None]);
+    }
+
+    #[test]
+    fn the_room_asked_for_suffices() {
+        for configs in [TLS13, 0b0101] {
+            let update = [18, 21, 1, 18, BY_SERVER | 27, 15, 160, 18];
+            assert!(two_sided(&[&[configs, LAZY], &update[..]].concat()));
+        }
+    }
+
+    #[test]
     fn the_same_input_gives_the_same_bytes() {
         for config in 0..CONFIGS {
             assert_eq!(flights(config, config), flights(config, config));
@@ -286,6 +305,17 @@ mod tests {
             let errors = errors(&[&[configs, STRANGER], &flip[..]].concat());
             let told = Error::AlertReceived(AlertDescription::BAD_RECORD_MAC);
             assert_eq!(errors, [Some(told), Some(Broken::BadRecordMac.into())]);
+        }
+    }
+
+    #[test]
+    fn a_stranger_cannot_close() {
+        for configs in [TLS13, TLS12] {
+            for from in [0, BY_SERVER] {
+                two_sided(&[configs, STRANGER, 18, from | 19, 0, 9, from | 3, 0, 2, 18]);
+                let update = [18, from | 21, 0, from | 16, from | 19, 0, 9, from | 3, 0, 2, 18];
+                two_sided(&[&[configs, STRANGER], &update[..]].concat());
+            }
         }
     }
 

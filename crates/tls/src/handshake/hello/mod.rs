@@ -17,7 +17,7 @@ use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion,
 use super::established::Established;
 use super::flow::{Command, Flow, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question, SharedHello};
-use super::{tls12, tls13};
+use super::{client_session, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::common::Common;
 use crate::config::policy::Policy;
@@ -32,11 +32,8 @@ pub(crate) async fn server(
 ) -> Result<Established, Error> {
     let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     let hello: SharedHello = message.into_bytes().into();
-    let parsed = parse_hello(&hello)?;
-    certificate_type::check_offer(&parsed)?;
-    let config = choose_config(&mut flow, config, &hello, &parsed).await?;
-    flow.order(first_limit(&config.common));
-    match negotiate::version(&parsed, &config.common)? {
+    let (config, version) = choose_config_and_version(&mut flow, config, &hello).await?;
+    match version {
         ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
         _ => tls12::server::handshake(&mut flow, &config, hello).await,
     }
@@ -49,7 +46,8 @@ pub(crate) async fn client(
     name: ServerName<'static>,
 ) -> Result<Established, Error> {
     flow.order(first_limit(&config.common));
-    let mut offer = Offer::new(&config, name)?;
+    let session = client_session::take(&config, &name);
+    let mut offer = Offer::new(&config, name, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     let hello = ServerHello::parse(message.body())?;
@@ -57,6 +55,8 @@ pub(crate) async fn client(
         ProtocolVersion::TLS1_3 => {
             tls13::client::handshake(&mut flow, &config, offer, message).await
         }
+        // Early data cannot be taken back. RFC 9846 E.3
+        _ if offer.early_data => Err(Peer::WrongVersionForEarlyData.into()),
         _ => tls12::client::handshake(&mut flow, &config, offer, message).await,
     }
 }
@@ -69,6 +69,20 @@ fn first_limit(common: &Common) -> Command {
 /// The `ClientHello` in a message whose header is still on it.
 pub(crate) fn parse_hello(message: &SharedHello) -> Result<ClientHello<'_>, Error> {
     Ok(ClientHello::parse(message.get(4..).unwrap_or_default())?)
+}
+
+/// In a function of its own, so that the parsed hello is not held while all the rest goes on.
+async fn choose_config_and_version(
+    flow: &mut Flow,
+    config: Arc<ServerConfig>,
+    hello: &SharedHello,
+) -> Result<(Arc<ServerConfig>, ProtocolVersion), Error> {
+    let parsed = parse_hello(hello)?;
+    certificate_type::check_offer(&parsed)?;
+    let config = choose_config(flow, config, hello, &parsed).await?;
+    flow.order(first_limit(&config.common));
+    let version = negotiate::version(&parsed, &config.common)?;
+    Ok((config, version))
 }
 
 async fn choose_config(

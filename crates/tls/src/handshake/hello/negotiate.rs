@@ -153,6 +153,7 @@ pub(crate) fn credential_request<'a>(
         version,
         server_name: server_name(hello),
         signature_schemes: hello.extensions.signature_algorithms?,
+        certificate_signature_schemes: hello.extensions.signature_algorithms_cert,
         groups: hello.extensions.supported_groups,
         certificate_types: certificate_type::of_server(hello),
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),

@@ -2,19 +2,24 @@
 //!
 //! Must not know: what the server makes of it. Next: `tls13/client.rs`.
 
-use pki_types::ServerName;
+use pki_types::{ServerName, UnixTime};
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
     CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName,
-    KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerNameOffer,
+    KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion, PskBinder,
+    PskIdentity, PskKeyExchangeMode, ServerNameOffer,
 };
 
 use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::compression;
-use crate::handshake::flow::Flow;
+use crate::handshake::flow::{Command, Flow};
+use crate::handshake::log::SecretLog;
+use crate::handshake::transcript::Transcript;
+use crate::keys::tls13::{EarlySecret, PskKind};
+use crate::session::state::Session;
 
 /// A client's offer: what was said, and the private halves of it.
 pub(crate) struct Offer {
@@ -23,6 +28,10 @@ pub(crate) struct Offer {
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Vec<u8>,
     pub(crate) server_name: ServerName<'static>,
+    /// The session that is offered for resumption.
+    pub(crate) session: Option<Box<Session>>,
+    /// Whether the last hello offered early data.
+    pub(crate) early_data: bool,
     exchanges: Vec<KeyExchange>,
     /// Decides the order of extensions and the reserved values, the same in both hellos.
     seed: u64,
@@ -32,6 +41,7 @@ impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
         server_name: ServerName<'static>,
+        session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
         // One call for all public values.
         let mut fresh = [0_u8; 32 + 32 + 8];
@@ -40,23 +50,77 @@ impl Offer {
         let (session_id, seed) = rest.split_first_chunk::<32>().ok_or(Local::Encode)?;
         let seed = seed.first_chunk().copied().map_or(0, u64::from_be_bytes);
         let tls13 = config.common.has_version(ProtocolVersion::TLS1_3);
-        let session_id =
-            if tls13 && config.middlebox_compatibility { &session_id[..] } else { &[] };
+        let session12 =
+            session.as_deref().filter(|session| session.version == ProtocolVersion::TLS1_2);
+        let session_id: &[u8] = match session12 {
+            Some(session) if !session.by_ticket => &session.identity,
+            // A server that takes the ticket says so by giving this value back. RFC 5077 3.4
+            Some(_) => session_id,
+            None if tls13 && config.middlebox_compatibility => session_id,
+            None => &[],
+        };
         let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
             random: *random,
             session_id: session_id.to_vec(),
             server_name,
+            session,
+            early_data: false,
             exchanges,
             seed,
         })
     }
 
+    /// The session of TLS 1.3 that is offered.
+    pub(crate) fn session13(&self) -> Option<&Session> {
+        self.session.as_deref().filter(|session| session.version == ProtocolVersion::TLS1_3)
+    }
+
+    /// The session of TLS 1.2 that is offered.
+    pub(crate) fn session12(&self) -> Option<&Session> {
+        self.session.as_deref().filter(|session| session.version == ProtocolVersion::TLS1_2)
+    }
+
     /// Writes and sends the first ClientHello.
     pub(crate) fn send(&mut self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
         let shares = self.shares(config);
-        self.send_with(flow, config, &shares, None, false)
+        self.early_data = self.may_send_early(config);
+        self.send_with(flow, config, &shares, None, None)?;
+        if self.early_data {
+            self.begin_early_data(flow, config);
+        }
+        Ok(())
+    }
+
+    /// Early data goes with the parameters of the session: they must still be on offer. RFC 9846 4.3.10
+    fn may_send_early(&self, config: &ClientConfig) -> bool {
+        let Some(session) = self.session13() else { return false };
+        let alpn_fits = match &session.alpn {
+            Some(protocol) => config.common.alpn.contains(protocol),
+            None => config.common.alpn.is_empty(),
+        };
+        config.resumption.early_data && session.max_early_data > 0 && alpn_fits
+    }
+
+    fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) {
+        let Some(session) = self.session13() else { return };
+        // Middlebox compatibility: ahead of the first protected record. RFC 9846 E.4
+        if !self.session_id.is_empty() {
+            flow.order(Command::SendChangeCipherSpec);
+        }
+        let (secret, limit) = (self.early_secret(session), session.max_early_data);
+        let mut transcript = Transcript::new(session.suite.hash);
+        transcript.add(&self.message);
+        let secret = secret.client_early_traffic_secret(&transcript.digest());
+        let log = SecretLog::new(config.common.key_log.clone(), &self.random);
+        log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
+        flow.order(Command::WriteEarlyData { secret, limit });
+    }
+
+    /// The early secret of the session that is offered.
+    pub(crate) fn early_secret(&self, session: &Session) -> EarlySecret {
+        EarlySecret::new(session.suite, Some(session.secret.as_bytes()))
     }
 
     /// Writes and sends the second ClientHello, as a HelloRetryRequest asked for it. RFC 9846 4.2.2
@@ -66,7 +130,12 @@ impl Offer {
         config: &ClientConfig,
         group: Option<NamedGroup>,
         cookie: Option<&[u8]>,
+        before: &Transcript,
     ) -> Result<(), Error> {
+        self.early_data = false;
+        // A key whose hash is not the suite's cannot be chosen any more. RFC 9846 4.2.2
+        self.session =
+            self.session.take().filter(|session| session.suite.hash == before.algorithm());
         let shares = match group {
             None => self.shares(config),
             Some(group) => {
@@ -76,7 +145,7 @@ impl Offer {
                 self.exchanges.iter().map(share).collect()
             }
         };
-        self.send_with(flow, config, &shares, cookie, true)
+        self.send_with(flow, config, &shares, cookie, Some(before))
     }
 
     /// Whether a share for this group was sent.
@@ -136,7 +205,7 @@ impl Offer {
         config: &ClientConfig,
         shares: &[(NamedGroup, Vec<u8>)],
         cookie: Option<&[u8]>,
-        second: bool,
+        before: Option<&Transcript>,
     ) -> Result<(), Error> {
         let common = &config.common;
         let tls13 = common.has_version(ProtocolVersion::TLS1_3);
@@ -167,15 +236,37 @@ impl Offer {
             .into_iter()
             .filter(|version| common.has_version(*version))
             .collect();
+        let resumes = config.resumption.store.is_some();
+        let session = self.session.as_deref();
+        let session13 = session.filter(|session| session.version == ProtocolVersion::TLS1_3);
+        let session12 = session.filter(|session| session.version == ProtocolVersion::TLS1_2);
+        let identities = session13.map(|session| [identity(session, config.common.clock.now())]);
+        let zeros = [0_u8; 64];
+        let length = session13.map_or(0, |session| session.suite.hash.output_len());
+        let binders = [PskBinder(zeros.get(..length).unwrap_or_default())];
+        let ticket = session12.filter(|session| session.by_ticket);
         let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
         let schemes = common.schemes_for(highest);
         let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
+            session_ticket: (tls12 && resumes)
+                .then(|| ticket.map_or(&[][..], |session| &session.identity)),
+            psk_key_exchange_modes: (tls13 && resumes)
+                .then_some(List::of(&[PskKeyExchangeMode::PSK_DHE_KE])),
+            early_data: self.early_data.then_some(()),
+            pre_shared_key: identities.as_ref().map(|identities| OfferedPsks {
+                identities: List::of(identities),
+                binders: List::of(&binders),
+            }),
             server_name: host.map(ServerNameOffer::HostName),
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
             signature_algorithms: Some(List::of(&schemes)),
+            signature_algorithms_cert: common
+                .certificate_signature_schemes
+                .as_deref()
+                .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             compress_certificate: (tls13 && !compressions.is_empty())
@@ -201,16 +292,30 @@ impl Offer {
         };
         let [a, b, c, d, e, ..] = self.seed.to_be_bytes();
         let mut grease = Grease::from_random([a, b, c, d, e]);
-        grease.key_share = !second;
+        grease.key_share = before.is_none();
         let encoding = ClientHelloEncoding {
             order: config.shuffle_extensions.then_some(self.seed),
             grease: config.grease.then_some(grease),
         };
         let message = &mut self.message;
         message.clear();
+        hello.encode_with(&encoding, message)?;
+        if let Some(session) = session13 {
+            let partial = hello.without_binders(message).unwrap_or_default();
+            let digest = match before {
+                Some(before) => before.digest_with(partial),
+                None => Transcript::new(session.suite.hash).digest_with(partial),
+            };
+            let early = EarlySecret::new(session.suite, Some(session.secret.as_bytes()));
+            let binder = early.binder(PskKind::Resumption, &digest);
+            hello.replace_binders(message, List::of(&[PskBinder(&binder)]))?;
+        }
         flow.send_with(
-            |out| hello.encode_with(&encoding, out),
-            |bytes| message.extend_from_slice(bytes),
+            |out| {
+                out.extend_from_slice(message);
+                Ok(())
+            },
+            |_| {},
         )
     }
 
@@ -223,6 +328,16 @@ impl Offer {
 
 fn bad_share(error: tercel_crypto::CryptoError) -> Error {
     crate::handshake::tls13::server::bad_share(error)
+}
+
+/// How a session is named, with its age obfuscated. RFC 9846 4.3.11.1
+fn identity(session: &Session, now: UnixTime) -> PskIdentity<'_> {
+    let age = now.as_secs().saturating_sub(session.created).saturating_mul(1000);
+    let age = u32::try_from(age).unwrap_or(u32::MAX);
+    PskIdentity {
+        identity: &session.identity,
+        obfuscated_ticket_age: age.wrapping_add(session.age_add),
+    }
 }
 
 /// The key exchanges to begin with.

@@ -22,7 +22,7 @@ pub(crate) struct Settled {
     pub(crate) hello: SharedHello,
     pub(crate) suite: &'static Suite,
     pub(crate) group: NamedGroup,
-    /// Up to and including `hello`.
+    /// Up to `hello`, which is not in it yet: binders are over less than the whole.
     pub(crate) transcript: Transcript,
     pub(crate) retried: bool,
 }
@@ -37,13 +37,12 @@ pub(crate) async fn settle(
     check(&hello)?;
     let suite = negotiate::suite13(&hello, config)?;
     let group = negotiate::group13(&hello, config)?;
+    if has_share(&hello, group) {
+        let transcript = Transcript::new(suite.hash);
+        return Ok(Settled { hello: first, suite, group, transcript, retried: false });
+    }
     if hello.extensions.early_data.is_some() {
         flow.order(Command::SkipEarlyData);
-    }
-    if has_share(&hello, group) {
-        let mut transcript = Transcript::new(suite.hash);
-        transcript.add(&first);
-        return Ok(Settled { hello: first, suite, group, transcript, retried: false });
     }
     let mut transcript = Transcript::after_retry(suite.hash, &first);
     send_retry(flow, &hello, suite, group, &mut transcript)?;
@@ -51,12 +50,15 @@ pub(crate) async fn settle(
     flow.order(Command::StopSkippingEarlyData);
     let second: SharedHello = message.into_bytes().into();
     compare(&hello, &parse_hello(&second)?, group)?;
-    transcript.add(&second);
     Ok(Settled { hello: second, suite, group, transcript, retried: true })
 }
 
 /// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2
 fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
+    // The version is not negotiated here any more. RFC 9846 4.2.2
+    if hello.legacy_version != ProtocolVersion::TLS1_2 {
+        return Err(Peer::UnsupportedVersion.into());
+    }
     if hello.compression_methods != List::of(&[CompressionMethod::NULL]) {
         return Err(Peer::Compression.into());
     }

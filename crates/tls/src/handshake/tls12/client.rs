@@ -12,6 +12,7 @@ use tercel_wire::{
 };
 
 use super::auth::{self, Randoms};
+use super::resumption;
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
@@ -37,7 +38,7 @@ use crate::keys::tls12::Exporter12;
 pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ClientConfig>,
-    offer: Offer,
+    mut offer: Offer,
     first: Message,
 ) -> Result<Established, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
@@ -49,6 +50,11 @@ pub(crate) async fn handshake(
     let mut transcript = Transcript::keeping_messages(suite.hash);
     transcript.add(&offer.message);
     transcript.add(first.bytes());
+    if given_back(&hello, &offer) {
+        let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
+        let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
+        return Box::pin(resumed).await;
+    }
 
     let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
     shown.ocsp_requested = config.request_ocsp;
@@ -85,15 +91,24 @@ pub(crate) async fn handshake(
     let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
+    let ticket = resumption::receive_ticket(flow, &hello, &mut transcript).await?;
     let expected = main.server_verify_data(&transcript.digest());
     flow.order(limits(config, &hello));
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     shown.into_facts(&mut facts);
+    resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
+        tickets: None,
     })
+}
+
+/// The server gives our session id back. RFC 5246 7.4.1.3, RFC 5077 3.4
+fn given_back(hello: &ServerHello<'_>, offer: &Offer) -> bool {
+    !offer.session_id.is_empty() && hello.session_id_echo == offer.session_id.as_slice()
 }
 
 /// The server's choices, against what was offered. RFC 5246 7.4.1.3, RFC 9846 4.2.3
@@ -112,8 +127,8 @@ fn check(
     if marked && config.common.has_version(ProtocolVersion::TLS1_3) {
         return Err(Peer::Downgrade.into());
     }
-    // We resume nothing: the id for middleboxes may not come back as a session. RFC 9846 E.4
-    if !offer.session_id.is_empty() && hello.session_id_echo == offer.session_id.as_slice() {
+    // An id for middleboxes may not come back as a session. RFC 9846 E.4
+    if given_back(hello, offer) && offer.session12().is_none() {
         return Err(Peer::SessionIdNotEchoed.into());
     }
     let allowed = |kind: ExtensionType| offer.offered(kind) && IN_SERVER_HELLO.contains(&kind);
@@ -128,7 +143,8 @@ fn check(
 /// Extensions that may stand in a ServerHello of TLS 1.2.
 ///
 /// supported_groups may not, but some old servers send it back; it means nothing.
-const IN_SERVER_HELLO: [ExtensionType; 12] = [
+const IN_SERVER_HELLO: [ExtensionType; 13] = [
+    ExtensionType::SESSION_TICKET,
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,
     ExtensionType::STATUS_REQUEST,
@@ -176,7 +192,7 @@ fn accept_extensions(
     Ok(extended)
 }
 
-fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
+pub(crate) fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
     let theirs = hello.extensions.record_size_limit;
     let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
     record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))

@@ -14,6 +14,7 @@ use tercel_wire::{
 };
 
 use super::auth::{self, Randoms};
+use super::resumption::{self, NewSession};
 use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
 use crate::config::server::{ClientAuth, ServerConfig};
@@ -42,6 +43,20 @@ pub(crate) async fn handshake(
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
     let extended = extended_main_secret(&hello, config)?;
+    if let Some(session) = resumption::find(flow, config, &hello).await? {
+        let random = server_random(config)?;
+        // In a box of its own: a full handshake need not hold the room.
+        return Box::pin(resumption::serve(
+            flow,
+            config,
+            &hello,
+            &message,
+            session,
+            random,
+            secure_renegotiation,
+        ))
+        .await;
+    }
     let alpn = negotiate::alpn(&hello, config)?;
     let group = negotiate::group12(&hello, config)?;
     let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
@@ -65,9 +80,16 @@ pub(crate) async fn handshake(
     let randoms = Randoms { client: *hello.random, server: server_random(config)? };
     let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
     let certificate_types = certificate_type::answers(&hello, config, &facts);
-    let staple_follows = staple.is_some();
-    let answers =
-        Answers { extended, secure_renegotiation, alpn, staple: staple_follows, certificate_types };
+    let session = resumption::plan(config, &hello)?;
+    let staples = staple.is_some();
+    let answers = Answers {
+        extended,
+        secure_renegotiation,
+        alpn,
+        staple: staples,
+        session: &session,
+        certificate_types,
+    };
     send_server_hello(
         flow,
         config,
@@ -104,16 +126,25 @@ pub(crate) async fn handshake(
     let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
     let expected = main.client_verify_data(&transcript.digest());
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
-    let verify_data = main.server_verify_data(&transcript.digest());
-    auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    flow.order(limits(config, &hello));
     if let Some(shown) = shown {
         shown.into_facts(&mut facts);
     }
+    match session {
+        NewSession::None => {}
+        NewSession::Stored(id) => resumption::keep(config, suite, &main, &mut facts, id),
+        NewSession::Ticket => {
+            resumption::send_ticket(flow, config, suite, &main, &facts, &mut transcript)?;
+        }
+    }
+    let verify_data = main.server_verify_data(&transcript.digest());
+    auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+    flow.order(limits(config, &hello));
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
+        tickets: None,
     })
 }
 
@@ -125,6 +156,7 @@ struct Answers<'a> {
     staple: bool,
     /// The server's and the client's.
     certificate_types: (Option<CertificateType>, Option<CertificateType>),
+    session: &'a NewSession,
 }
 
 /// Form and renegotiation indication; whether the client gives one. RFC 5246 7.4.1.2, RFC 5746 3.6
@@ -205,8 +237,11 @@ fn send_server_hello(
     let message = ServerHello {
         legacy_version: ProtocolVersion::TLS1_2,
         random: &randoms.server,
-        // Nothing is stored, so nothing is named. RFC 5246 7.4.1.3
-        session_id_echo: &[],
+        // Only what is stored here is named. RFC 5246 7.4.1.3
+        session_id_echo: match answers.session {
+            NewSession::Stored(id) => id,
+            _ => &[],
+        },
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
@@ -219,6 +254,7 @@ fn send_server_hello(
             client_certificate_type: answers.certificate_types.1,
             extended_master_secret: answers.extended.then_some(()),
             record_size_limit: our_limit(config, hello),
+            session_ticket: matches!(answers.session, NewSession::Ticket).then_some(()),
             renegotiation_info: answers.secure_renegotiation.then_some(&[]),
             ..Default::default()
         },
@@ -226,13 +262,13 @@ fn send_server_hello(
     flow.send(&message, transcript)
 }
 
-fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Option<u16> {
+pub(crate) fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Option<u16> {
     let limit = config.common.record_size_limit?;
     // In TLS 1.2 the limit counts plaintext only, of which there are 2^14 bytes at most. RFC 8449 4
     hello.extensions.record_size_limit.map(|_| limit.min(1 << 14))
 }
 
-fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> Command {
+pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> Command {
     let theirs = hello.extensions.record_size_limit;
     record_limits::tls12(&config.common, theirs, our_limit(config, hello))
 }

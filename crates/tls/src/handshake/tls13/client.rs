@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    CertificateRequest, CertificateType, CompressionMethod, EncryptedExtensions, ExtensionType,
-    Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
+    CertificateRequest, CertificateType, CompressionMethod, EncryptedExtensions, EndOfEarlyData,
+    ExtensionType, Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello,
+    ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
@@ -14,18 +15,20 @@ use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::connection::export::Exporter;
-use crate::connection::facts::Facts;
+use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::certificate_type;
 use crate::handshake::hello::offer::Offer;
+use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{identity, record_limits};
+use crate::handshake::{client_session as session, record_limits};
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::session::state::Session;
 
 /// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
 pub(crate) async fn handshake(
@@ -35,42 +38,76 @@ pub(crate) async fn handshake(
     first: Message,
 ) -> Result<Established, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
+    let offered_early = offer.early_data;
     let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
     let hello = ServerHello::parse(message.body())?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.retried = retried;
+    if offered_early {
+        facts.early_data = EarlyData::Rejected;
+    }
 
     let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
         return Err(Peer::MissingServerExtension.into());
     };
     facts.group = Some(share.group);
     let shared = offer.agree(config, share.group, share.key_exchange)?;
-    transcript.add(message.bytes());
+    let session = resumed_session(&hello, &mut offer, suite)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let secrets = EarlySecret::new(suite, None).into_handshake(&shared);
+    let early = match &session {
+        Some(session) => EarlySecret::new(suite, Some(session.secret.as_bytes())),
+        None => EarlySecret::new(suite, None),
+    };
+    let early_exporter = offer.early_data.then(|| {
+        let digest = Transcript::new(suite.hash).digest_with(&offer.message);
+        let secret = early.early_exporter_secret(&digest);
+        log.log("EARLY_EXPORTER_SECRET", secret.as_bytes());
+        Box::new(Exporter::tls13(secret))
+    });
+    transcript.add(message.bytes());
+    let secrets = early.into_handshake(&shared);
     // Middlebox compatibility, once. RFC 9846 E.4
-    if !offer.session_id.is_empty() && !retried {
+    if !offer.session_id.is_empty() && !retried && !offered_early {
         flow.order(Command::SendChangeCipherSpec);
     }
-    let (client_handshake, server_handshake) =
-        install_handshake_keys(flow, &secrets, &transcript, &log);
+    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
+    flow.install_read(server_handshake.duplicate());
+    if !offer.early_data {
+        flow.install_write(client_handshake.duplicate());
+    }
 
-    receive_encrypted_extensions(flow, config, &offer, &mut transcript, &mut facts).await?;
-    let (request, certificate) = receive_request(flow, &mut transcript).await?;
-    certificate_type::check_server(config, &facts)?;
-    let asked = Asked::of_server(config, &facts);
-    let server = auth::receive(flow, &mut transcript, &certificate, asked).await?;
-    let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
-    let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
-    facts.peer_signature_scheme = Some(scheme);
-    shown.into_facts(&mut facts);
+    receive_encrypted_extensions(
+        flow,
+        config,
+        &offer,
+        session.as_deref().filter(|session| session.suite == suite),
+        &mut transcript,
+        &mut facts,
+    )
+    .await?;
+    if offer.early_data && facts.early_data == EarlyData::Rejected {
+        flow.install_write(client_handshake.duplicate());
+    }
+    facts.resumed = session.is_some();
+    let authenticated = session.as_ref().map(|session| session.authenticated);
+    let request = match session {
+        Some(session) => {
+            session.into_facts(&mut facts);
+            verify_again(flow, config, &offer, &facts).await?;
+            None
+        }
+        None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
+    };
     let finished = flow.read_expected(HandshakeType::FINISHED).await?;
     auth::check_finished(&finished, &server_handshake, &mut transcript)?;
 
     let main = main_secrets(secrets, &transcript, &log);
     // The server has said all it says under handshake keys.
     flow.install_read(main.server);
+    if facts.early_data == EarlyData::Accepted {
+        flow.send(&EndOfEarlyData, &mut transcript)?;
+        flow.install_write(client_handshake.duplicate());
+    }
     if let Some(request) = request {
         certificate_type::check_client(config, &facts)?;
         let kind = facts.client_certificate_type;
@@ -81,11 +118,70 @@ pub(crate) async fn handshake(
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
+    let secret = main.main.resumption_secret(&transcript.digest());
+    let tickets = session::taker(config, &offer.server_name, &facts, suite, authenticated, secret);
     Ok(Established {
         facts,
         exporter: main.exporter,
+        early_exporter,
         tolerate_truncation: config.common.tolerate_truncation,
+        tickets,
     })
+}
+
+/// The session that the server resumes: the one we offered, whose hash must be the suite's. RFC 9846 4.3.11
+fn resumed_session(
+    hello: &ServerHello<'_>,
+    offer: &mut Offer,
+    suite: &'static Suite,
+) -> Result<Option<Box<Session>>, Error> {
+    let Some(index) = hello.extensions.pre_shared_key else { return Ok(None) };
+    let session = offer.session.take().filter(|_| index == 0).ok_or(Peer::IllegalParameter)?;
+    if session.suite.hash != suite.hash {
+        return Err(Peer::WrongCipherSuiteChosen.into());
+    }
+    Ok(Some(session))
+}
+
+/// A resumed server is judged again if the configuration says so.
+async fn verify_again(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    offer: &Offer,
+    facts: &Facts,
+) -> Result<(), Error> {
+    if !config.resumption.verify_again {
+        return Ok(());
+    }
+    let shown = Shown {
+        raw_public_key: facts.peer_raw_public_key.clone(),
+        ocsp_requested: config.request_ocsp,
+        ocsp_response: facts.ocsp_response.clone(),
+        signed_certificate_timestamps: facts.signed_certificate_timestamps.clone(),
+        ..Shown::chain(Side::Server, facts.peer_chain.clone())
+    };
+    let now = config.common.clock.now();
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await
+}
+
+/// The server's request, if it has one, its certificate and its proof.
+async fn authenticate_server(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    offer: &Offer,
+    transcript: &mut Transcript,
+    facts: &mut Facts,
+) -> Result<Option<Message>, Error> {
+    let (request, certificate) = receive_request(flow, transcript).await?;
+    certificate_type::check_server(config, facts)?;
+    let asked = Asked::of_server(config, facts);
+    let server = auth::receive(flow, transcript, &certificate, asked).await?;
+    let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
+    let now = config.common.clock.now();
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
+    facts.peer_signature_scheme = Some(scheme);
+    shown.into_facts(facts);
+    Ok(request)
 }
 
 /// The ServerHello to go on with, after one retry at most. RFC 9846 4.2.4
@@ -119,10 +215,12 @@ async fn settle(
     if group.is_none() && hello.extensions.cookie.is_none() {
         return Err(Peer::PointlessRetry.into());
     }
-    if !offer.session_id.is_empty() {
+    if offer.early_data {
+        flow.order(Command::AbandonEarlyData);
+    } else if !offer.session_id.is_empty() {
         flow.order(Command::SendChangeCipherSpec);
     }
-    offer.send_again(flow, config, group, hello.extensions.cookie)?;
+    offer.send_again(flow, config, group, hello.extensions.cookie, &transcript)?;
     transcript.add(&offer.message);
 
     let second = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
@@ -176,9 +274,8 @@ fn check(
         .ok_or_else(|| Peer::WrongCipherSuiteChosen.into())
 }
 
-/// Both directions change to handshake keys; (client's, server's) are needed again for the Finished.
-fn install_handshake_keys(
-    flow: &mut Flow,
+/// (client's, server's)
+fn handshake_secrets(
     secrets: &HandshakeSecret,
     transcript: &Transcript,
     log: &SecretLog,
@@ -188,8 +285,6 @@ fn install_handshake_keys(
     let server = secrets.server_handshake_traffic_secret(&digest);
     log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
     log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
-    flow.install_write(client.duplicate());
-    flow.install_read(server.duplicate());
     (client, server)
 }
 
@@ -197,6 +292,7 @@ async fn receive_encrypted_extensions(
     flow: &mut Flow,
     config: &ClientConfig,
     offer: &Offer,
+    session: Option<&Session>,
     transcript: &mut Transcript,
     facts: &mut Facts,
 ) -> Result<(), Error> {
@@ -216,6 +312,14 @@ async fn receive_encrypted_extensions(
     }
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
     certificate_type::accept(types, config, facts)?;
+    if extensions.early_data.is_some() {
+        // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
+        let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;
+        if session.alpn != facts.alpn {
+            return Err(Peer::EarlyDataMismatch.into());
+        }
+        facts.early_data = EarlyData::Accepted;
+    }
     record_limits::check(extensions.record_size_limit)?;
     let ours = config.common.record_size_limit.filter(|_| extensions.record_size_limit.is_some());
     flow.order(record_limits::tls13(&config.common, extensions.record_size_limit, ours));
@@ -259,6 +363,7 @@ async fn receive_request(
 
 /// The secrets of application data, in the roles' names.
 struct Application {
+    main: MainSecret,
     client: TrafficSecret,
     server: TrafficSecret,
     exporter: Exporter,
@@ -273,7 +378,7 @@ fn main_secrets(secrets: HandshakeSecret, transcript: &Transcript, log: &SecretL
     log.log("CLIENT_TRAFFIC_SECRET_0", client.as_bytes());
     log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
     log.log("EXPORTER_SECRET", exporter.as_bytes());
-    Application { client, server, exporter: Exporter::tls13(exporter) }
+    Application { main, client, server, exporter: Exporter::tls13(exporter) }
 }
 
 /// Answers a CertificateRequest: with a credential that fits, or with an empty certificate. RFC 9846 4.5.1

@@ -4,4 +4,5 @@
 
 pub(crate) mod auth;
 pub(crate) mod client;
+pub(crate) mod resumption;
 pub(crate) mod server;

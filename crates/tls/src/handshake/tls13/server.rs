@@ -7,11 +7,13 @@ use std::sync::Arc;
 use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateRequest, CertificateRequestExtensions, ClientHello, CompressionMethod,
-    DistinguishedName, EncryptedExtensions, Finished, HandshakeType, KeyShareEntry, List,
-    NamedGroup, ProtocolName, ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
+    DistinguishedName, EncryptedExtensions, EndOfEarlyData, Finished, HandshakeMessage,
+    HandshakeType, KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerHello,
+    ServerHelloExtensions, ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
+use super::resumption;
 use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
 use crate::config::server::{ClientAuth, ServerConfig};
@@ -24,10 +26,12 @@ use crate::handshake::hello::retry::{self, Settled};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::resumption::template as server_session;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{compression, identity, record_limits};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
@@ -43,53 +47,123 @@ pub(crate) async fn handshake(
     facts.group = Some(group);
     facts.retried = retried;
     facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
-    if hello.extensions.early_data.is_some() {
-        facts.early_data = EarlyData::Rejected;
-    }
-
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
-    let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
-    facts.own_signature_scheme = Some(scheme);
-    facts.server_certificate_type = credential.certificate_type();
-    facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
+
+    let Basis { early, psk_index, session, own, early_data } =
+        choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
+    facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
+    if let Some((credential, _)) = &own {
+        facts.server_certificate_type = credential.certificate_type();
+        facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
+    }
+    transcript.add(&message);
+    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+    facts.resumed = session.is_some();
 
     let (share, shared) = key_exchange(&hello, group)?;
-    send_server_hello(flow, &hello, suite, group, &share, &mut transcript)?;
+    let early_exporter =
+        receive_early_data(flow, config, &hello, early_data, &early, &transcript, &log, &mut facts);
+    send_server_hello(flow, &hello, suite, group, &share, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec);
     }
-    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let secrets = EarlySecret::new(suite, None).into_handshake(&shared);
-    let (client_handshake, server_handshake) =
-        install_handshake_keys(flow, &secrets, &transcript, &log);
-
-    send_encrypted_extensions(flow, config, &hello, alpn, &facts, &mut transcript)?;
-    if config.client_auth != ClientAuth::None {
-        send_certificate_request(flow, config, &mut transcript)?;
+    let secrets = early.into_handshake(&shared);
+    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
+    flow.install_write(server_handshake.duplicate());
+    if !early_data {
+        flow.install_read(client_handshake.duplicate());
     }
-    let wishes = Wishes::of_client(&hello, config);
-    auth::send_certificate(flow, &mut transcript, Some(&credential), &[], wishes)?;
-    auth::send_verify(flow, &mut transcript, &credential, scheme, Side::Server).await?;
-    let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
 
-    let shown = receive_client_certificate(flow, config, &facts, &mut transcript).await?;
+    send_encrypted_extensions(flow, config, &hello, alpn, &facts, early_data, &mut transcript)?;
+    if let Some((credential, scheme)) = &own {
+        if config.client_auth != ClientAuth::None {
+            send_certificate_request(flow, config, &mut transcript)?;
+        }
+        let wishes = Wishes::of_client(&hello, config);
+        auth::send_certificate(flow, &mut transcript, Some(credential), &[], wishes)?;
+        auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
+    }
+    let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
+    flow.order(Command::HalfRtt);
+
+    if early_data {
+        let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
+        EndOfEarlyData::parse(end.body())?;
+        transcript.add(end.bytes());
+        flow.install_read(client_handshake.duplicate());
+    }
+    let shown = match &own {
+        Some(_) => receive_client_certificate(flow, config, &facts, &mut transcript).await?,
+        None => None,
+    };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
     flow.install_read(main.client);
+    let resumption_secret = main.main.resumption_secret(&transcript.digest());
+    let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
         shown.into_facts(&mut facts);
+    } else if let Some(session) = session {
+        session.into_facts(&mut facts);
     }
+    let template = server_session(config, suite, &facts, authenticated);
+    resumption::send_tickets(flow, config, &hello, template, &resumption_secret, &mut facts)?;
     Ok(Established {
         facts,
         exporter: main.exporter,
+        early_exporter,
         tolerate_truncation: config.common.tolerate_truncation,
+        tickets: None,
+    })
+}
+
+/// What a handshake rests on: a session, or a credential of ours.
+struct Basis {
+    early: EarlySecret,
+    psk_index: Option<u16>,
+    session: Option<Box<Session>>,
+    own: Option<(Arc<Credential>, tercel_wire::SignatureScheme)>,
+    early_data: bool,
+}
+
+#[allow(clippy::too_many_arguments)]
+async fn choose_basis(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &SharedHello,
+    hello: &ClientHello<'_>,
+    suite: &'static Suite,
+    before: &Transcript,
+    alpn: Option<&[u8]>,
+    retried: bool,
+) -> Result<Basis, Error> {
+    let Some(accepted) = resumption::accept(flow, config, hello, message, suite, before).await?
+    else {
+        let own = select_credential(flow, config, message, hello).await?;
+        let early = EarlySecret::new(suite, None);
+        return Ok(Basis {
+            early,
+            psk_index: None,
+            session: None,
+            own: Some(own),
+            early_data: false,
+        });
+    };
+    let early_data = accepted.admits_early_data(flow, config, hello, suite, alpn, retried).await?;
+    Ok(Basis {
+        early: accepted.early,
+        psk_index: Some(accepted.index),
+        session: Some(accepted.session),
+        own: None,
+        early_data,
     })
 }
 
 /// What is left of the key schedule once the server's Finished is out.
 struct Application {
+    main: MainSecret,
     client: TrafficSecret,
     exporter: Exporter,
 }
@@ -136,6 +210,7 @@ fn send_server_hello(
     suite: &'static Suite,
     group: NamedGroup,
     share: &[u8],
+    psk_index: Option<u16>,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let mut random = [0_u8; 32];
@@ -149,15 +224,44 @@ fn send_server_hello(
         extensions: ServerHelloExtensions {
             supported_versions: Some(ProtocolVersion::TLS1_3),
             key_share: Some(ServerKeyShare::Entry(KeyShareEntry { group, key_exchange: share })),
+            pre_shared_key: psk_index,
             ..Default::default()
         },
     };
     flow.send(&server_hello, transcript)
 }
 
-/// Both directions change to handshake keys; (client's, server's) are needed again for the Finished.
-fn install_handshake_keys(
+/// Early data is read from here on, passed over, or was not offered.
+#[allow(clippy::too_many_arguments)]
+fn receive_early_data(
     flow: &mut Flow,
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+    admitted: bool,
+    early: &EarlySecret,
+    transcript: &Transcript,
+    log: &SecretLog,
+    facts: &mut Facts,
+) -> Option<Box<Exporter>> {
+    hello.extensions.early_data?;
+    if !admitted {
+        facts.early_data = EarlyData::Rejected;
+        flow.order(Command::SkipEarlyData);
+        return None;
+    }
+    facts.early_data = EarlyData::Accepted;
+    let digest = transcript.digest();
+    let secret = early.client_early_traffic_secret(&digest);
+    let exporter = early.early_exporter_secret(&digest);
+    log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
+    log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
+    flow.install_read(secret);
+    flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data });
+    Some(Box::new(Exporter::tls13(exporter)))
+}
+
+/// (client's, server's)
+fn handshake_secrets(
     secrets: &HandshakeSecret,
     transcript: &Transcript,
     log: &SecretLog,
@@ -167,8 +271,6 @@ fn install_handshake_keys(
     let server = secrets.server_handshake_traffic_secret(&digest);
     log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
     log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
-    flow.install_write(server.duplicate());
-    flow.install_read(client.duplicate());
     (client, server)
 }
 
@@ -178,6 +280,7 @@ fn send_encrypted_extensions(
     hello: &ClientHello<'_>,
     alpn: Option<&[u8]>,
     facts: &Facts,
+    early_data: bool,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let offered = &hello.extensions;
@@ -190,6 +293,7 @@ fn send_encrypted_extensions(
         server_name: negotiate::server_name(hello).map(|_| ()),
         alpn: alpn.map(ProtocolName),
         record_size_limit: limit,
+        early_data: early_data.then_some(()),
         ..Default::default()
     };
     flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
@@ -208,10 +312,12 @@ fn send_certificate_request(
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let compressions = compression::codes(config.common.offered_compression());
+    let for_certificates = config.common.certificate_signature_schemes.as_deref();
     let message = CertificateRequest {
         certificate_request_context: &[],
         extensions: CertificateRequestExtensions {
             signature_algorithms: Some(List::of(&config.common.signature_schemes)),
+            signature_algorithms_cert: for_certificates.map(List::of),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
             compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
             ..Default::default()
@@ -240,7 +346,7 @@ fn send_finished(
     log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
     log.log("EXPORTER_SECRET", exporter.as_bytes());
     flow.install_write(server);
-    Ok(Application { client, exporter: Exporter::tls13(exporter) })
+    Ok(Application { main, client, exporter: Exporter::tls13(exporter) })
 }
 
 async fn receive_client_certificate(

@@ -95,7 +95,8 @@ impl Scene {
             .versions(&[self.version])
             .groups(&groups)
             .key_shares(&groups[..1])
-            .verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
+            .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+            .without_resumption();
         let config = if self.client_auth { config.credential(credential()) } else { config };
         config.build().unwrap()
     }
@@ -107,6 +108,7 @@ impl Scene {
             .versions(&[self.version])
             .groups(&[group])
             .credential(credential())
+            .without_tickets()
             .client_verifier(demand, Policy::Here(Arc::new(AcceptAnyPeer)))
             .build()
             .unwrap()

@@ -36,14 +36,29 @@ fn no_message_may_lie_across_a_change_of_keys() {
                     }
                     due => vec![due],
                 });
-                let what = (scene, due.kind(), next.len());
-                assert_eq!(
-                    alert_of(&outcome),
-                    Some(AlertDescription::UNEXPECTED_MESSAGE),
-                    "{what:?} {outcome:?}"
+                assert!(
+                    matches!(outcome, Outcome::Failed(Error::Peer(Peer::ExcessHandshakeData))),
+                    "{scene:?} {:?} and {next:?}: {outcome:?}",
+                    due.kind()
                 );
             }
         }
+    }
+}
+
+#[test]
+fn a_key_update_is_the_last_of_its_record() {
+    for scene in scenes().filter(Scene::tls13) {
+        let mut puppet = scene.puppet(Box::new(|_, due| vec![due]));
+        let Outcome::Connected(mut connection) = puppet.play(scene.victim()) else {
+            panic!("{scene:?} does not connect");
+        };
+        let (mut received, mut out) = (Received::new(), Vec::new());
+        let update = vec![HandshakeType::KEY_UPDATE.0, 0, 0, 1, 0, HandshakeType::KEY_UPDATE.0];
+        puppet.write(&Say::Sealed(ContentType::HANDSHAKE, update), &mut out);
+        received.extend(&out);
+        let error = connection.receiver.open(&mut received).unwrap_err();
+        assert_eq!(error, Peer::ExcessHandshakeData.into(), "{scene:?}");
     }
 }
 
@@ -73,6 +88,31 @@ fn no_other_record_may_interrupt_a_message() {
 }
 
 #[test]
+fn no_alert_that_ends_nothing_may_interrupt_a_message() {
+    let user_canceled = Say::Sealed(ContentType::ALERT, vec![1, 90]);
+    for scene in scenes() {
+        for (place, due) in scene.sequence().iter().enumerate() {
+            if due.kind().is_none() {
+                continue;
+            }
+            let outcome = scene.play(|at, due| {
+                let mut pieces = pieces(&due, 3);
+                if at == place {
+                    pieces.insert(1, user_canceled.clone());
+                }
+                pieces
+            });
+            let interrupted = Error::Peer(Peer::InterruptedHandshakeMessage);
+            let what = (scene, due.kind());
+            assert!(
+                matches!(outcome, Outcome::Failed(error) if error == interrupted),
+                "{what:?}: {outcome:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn handshake_and_alert_records_carry_something() {
     for scene in scenes() {
         for place in 0..scene.sequence().len() {
@@ -93,6 +133,30 @@ fn handshake_and_alert_records_carry_something() {
             };
             assert_eq!(alert_of(&outcome), Some(expected), "{scene:?} {place}: {outcome:?}");
         }
+    }
+}
+
+#[test]
+fn a_change_cipher_spec_is_unexpected_when_sealed_and_after_the_finished() {
+    let wrong = Say::Sealed(ContentType::CHANGE_CIPHER_SPEC, vec![1]);
+    for scene in scenes() {
+        if scene.tls13() {
+            let last = scene.sequence().len() - 1;
+            let outcome = scene.play_with(last, &Say::Empty(ContentType::CHANGE_CIPHER_SPEC, 0));
+            let expected = Some(AlertDescription::UNEXPECTED_MESSAGE);
+            assert_eq!(alert_of(&outcome), expected, "{scene:?}: {outcome:?}");
+        }
+        let mut puppet = scene.puppet(Box::new(|_, due| vec![due]));
+        let Outcome::Connected(mut connection) = puppet.play(scene.victim()) else {
+            panic!("{scene:?} does not connect");
+        };
+        let (mut received, mut out) = (Received::new(), Vec::new());
+        puppet.write(&wrong, &mut out);
+        received.extend(&out);
+        let error = connection.receiver.open(&mut received).unwrap_err();
+        // In TLS 1.2 nothing is in the clear any more, so it fails to open.
+        let expected = if scene.tls13() { Peer::UnexpectedRecord } else { Peer::BadRecordMac };
+        assert_eq!(error, expected.into(), "{scene:?}");
     }
 }
 
@@ -199,12 +263,14 @@ fn pieces(due: &Say, length: usize) -> Vec<Say> {
     content.chunks(length).map(|piece| Say::Sealed(*kind, piece.to_vec())).collect()
 }
 
-/// Whether the victim reads under other keys after this message.
+/// Whether the victim reads under other keys after this message, or has nothing more to read.
 fn before_new_keys(scene: Scene, due: &Say, next: Option<&Say>) -> bool {
-    if scene.tls13() {
-        let ends =
-            [HandshakeType::CLIENT_HELLO, HandshakeType::SERVER_HELLO, HandshakeType::FINISHED];
-        return due.kind().is_some_and(|kind| ends.contains(&kind));
+    match due.kind() {
+        None => false,
+        Some(HandshakeType::FINISHED) => true,
+        Some(kind) if scene.tls13() => {
+            kind == HandshakeType::CLIENT_HELLO || kind == HandshakeType::SERVER_HELLO
+        }
+        Some(_) => next.is_some_and(|next| next.kind().is_none()),
     }
-    due.kind().is_some() && next.is_some_and(|next| next.kind().is_none())
 }

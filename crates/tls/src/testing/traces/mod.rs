@@ -235,6 +235,13 @@ impl<'t> Play<'t> {
         assert_eq!(client.as_bytes(), self.trace.value("derive c ap traffic", "expanded"));
         assert_eq!(server.as_bytes(), self.trace.value("derive s ap traffic", "expanded"));
         assert_eq!(exporter.as_bytes(), self.trace.value("derive exp master", "expanded"));
+        // What the traces do not go on to: the next secret, and an exporter. RFC 9846 7.2, 7.5
+        let next = steps::expanded(client.as_bytes(), "traffic upd", &[]);
+        assert_eq!(client.next().as_bytes(), next);
+        let of_label = steps::expanded(exporter.as_bytes(), "label", &steps::sha256(b""));
+        let mut exported = [0; 32];
+        exporter.export(b"label", b"context", &mut exported).unwrap();
+        assert_eq!(exported, *steps::expanded(&of_label, "exporter", &steps::sha256(b"context")));
         self.protect(Side::Server, |_| server.protection().unwrap());
         self.application = Some(client);
     }

@@ -81,6 +81,15 @@ fn derived(step: &Step, info: &str, result: &str) {
     assert_eq!(expand(&prk, step.value(info), result.len()), result, "{}", step.what);
 }
 
+/// HKDF-Expand-Label to the length of a secret.
+pub(super) fn expanded(secret: &[u8], label: &str, context: &[u8]) -> Vec<u8> {
+    expand(&Prk::from_bytes(SHA256, secret), &hkdf_label(32, label, context), 32)
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> Vec<u8> {
+    Hash::digest(SHA256, &[bytes]).to_vec()
+}
+
 fn expand(prk: &Prk, info: &[u8], length: usize) -> Vec<u8> {
     let mut out = vec![0; length];
     prk.expand(&[info], &mut out);

@@ -1,0 +1,115 @@
+//! How sessions are resumed: what a server gives out and takes back, what a client keeps.
+//!
+//! Must not know: handshakes. Next: `session/`, `ticket/`, and `handshake/resumption.rs`, which decides.
+
+use std::sync::Arc;
+
+use tercel_crypto::{Hash, HashAlgorithm};
+
+use super::common::Common;
+use super::policy::{AdmitEarlyData, Policy, VerifyPeer};
+use super::server::ClientAuth;
+use crate::session::client_store::ClientSessionStore;
+use crate::session::store::SessionStore;
+use crate::ticket::TicketSealer;
+
+/// A server's side of resumption.
+#[derive(Clone)]
+pub(crate) struct ServerResumption {
+    /// Stateless: sessions travel sealed in tickets.
+    pub(crate) tickets: Option<Arc<dyn TicketSealer>>,
+    /// Stateful: sessions stay here, clients hold a name for them. New sessions prefer it.
+    pub(crate) store: Option<Policy<dyn SessionStore>>,
+    /// Tickets after a full handshake of TLS 1.3.
+    pub(crate) new_tickets: u8,
+    /// Tickets after a resumed one.
+    pub(crate) renewed_tickets: u8,
+    /// Seconds for which a stored session may be used.
+    pub(crate) lifetime: u32,
+    /// Bytes of early data a ticket of ours admits; 0 turns early data off.
+    pub(crate) max_early_data: u32,
+    pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
+    /// What the application calls this configuration.
+    pub(crate) label: Vec<u8>,
+    /// The name under which sessions of this configuration are known, see [`context`].
+    pub(crate) context: Vec<u8>,
+}
+
+impl ServerResumption {
+    pub(crate) fn new() -> Self {
+        Self {
+            tickets: None,
+            store: None,
+            new_tickets: 2,
+            renewed_tickets: 1,
+            lifetime: 86_400,
+            max_early_data: 0,
+            guard: None,
+            label: Vec::new(),
+            context: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.tickets.is_some() || self.store.is_some()
+    }
+}
+
+/// Binds sessions to a configuration: its label and what it demands of clients. A session made under
+/// one policy never satisfies another.
+pub(crate) fn context(
+    label: &[u8],
+    demand: ClientAuth,
+    verifier: Option<&Policy<dyn VerifyPeer>>,
+) -> Vec<u8> {
+    let mut hash = Hash::new(HashAlgorithm::Sha256);
+    let mut add = |part: &[u8]| {
+        hash.update(&part.len().to_be_bytes());
+        hash.update(part);
+    };
+    add(label);
+    add(match demand {
+        ClientAuth::None => b"none",
+        ClientAuth::Optional => b"optional",
+        ClientAuth::Required => b"required",
+    });
+    if let Some(Policy::Here(verifier)) = verifier {
+        verifier.authorities().iter().for_each(|name| add(name));
+    }
+    hash.finish().get(..16).unwrap_or_default().to_vec()
+}
+
+/// A client's side of resumption.
+#[derive(Clone)]
+pub(crate) struct ClientResumption {
+    pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
+    pub(crate) early_data: bool,
+    /// Whether a stored server chain is judged again before it is resumed.
+    pub(crate) verify_again: bool,
+    /// What the application calls this configuration.
+    pub(crate) label: Vec<u8>,
+    /// What the sessions of this configuration are stored under, besides the server's name.
+    pub(crate) context: [u8; 32],
+}
+
+impl ClientResumption {
+    pub(crate) fn new() -> Self {
+        Self {
+            store: None,
+            early_data: false,
+            verify_again: false,
+            label: Vec::new(),
+            context: [0; 32],
+        }
+    }
+}
+
+/// Binds sessions to a configuration: its label and its application protocols.
+pub(crate) fn client_context(label: &[u8], common: &Common) -> [u8; 32] {
+    let mut hash = Hash::new(HashAlgorithm::Sha256);
+    for part in core::iter::once(label).chain(common.alpn.iter().map(Vec::as_slice)) {
+        hash.update(&part.len().to_be_bytes());
+        hash.update(part);
+    }
+    hash.finish().first_chunk().copied().unwrap_or_default()
+}

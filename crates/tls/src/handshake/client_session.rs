@@ -1,0 +1,94 @@
+//! A client's sessions: which one to offer, and what to keep of a new one, in both versions.
+//!
+//! Must not know: messages. Next: `session/client_store.rs`, `connection/tickets.rs`.
+
+use std::sync::Arc;
+
+use pki_types::ServerName;
+
+use crate::config::client::ClientConfig;
+use crate::connection::facts::Facts;
+use crate::connection::tickets::{MAX_TICKETS, TicketTaker};
+use crate::keys::suite::Suite;
+use crate::keys::tls13::ResumptionSecret;
+use crate::session::client_store::ClientSessionKey;
+use crate::session::state::Session;
+
+/// What this configuration's sessions with a server are stored under.
+pub(crate) fn key(config: &ClientConfig, name: &ServerName<'_>) -> ClientSessionKey {
+    ClientSessionKey::new(name.to_owned(), None, config.resumption.context)
+}
+
+/// The stored session to offer, if one fits the configuration as it is now.
+pub(crate) fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
+    let store = config.resumption.store.as_ref()?;
+    let now = config.common.clock.now();
+    let mut bytes = store.take(&key(config, name), now)?;
+    let session = Session::from_bytes(&bytes);
+    tercel_crypto::wipe(&mut bytes);
+    let session = session.filter(|session| session.is_fresh(now))?;
+    let offered = config.common.usable_suites().any(|suite| suite == session.suite);
+    offered.then_some(session)
+}
+
+/// A session after this handshake; the secret and what belongs to one ticket are still to come.
+pub(crate) fn template(
+    config: &ClientConfig,
+    facts: &Facts,
+    suite: &'static Suite,
+    authenticated: Option<u64>,
+) -> Session {
+    let now = config.common.clock.now().as_secs();
+    let mut session = Session::of(suite, facts, now, authenticated);
+    session.ocsp_response.clone_from(&facts.ocsp_response);
+    session.signed_certificate_timestamps.clone_from(&facts.signed_certificate_timestamps);
+    session
+}
+
+/// What takes the tickets of a connection of TLS 1.3.
+pub(crate) fn taker(
+    config: &ClientConfig,
+    name: &ServerName<'_>,
+    facts: &Facts,
+    suite: &'static Suite,
+    authenticated: Option<u64>,
+    secret: ResumptionSecret,
+) -> Option<Box<TicketTaker>> {
+    let store = config.resumption.store.as_ref()?;
+    Some(Box::new(TicketTaker {
+        secret,
+        template: template(config, facts, suite, authenticated),
+        key: key(config, name),
+        store: Arc::clone(store),
+        clock: Arc::clone(&config.common.clock),
+        left: MAX_TICKETS,
+    }))
+}
+
+/// Seconds for which a session known by its id is worth trying. RFC 5246 F.1.4
+pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
+
+/// Keeps a session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
+pub(crate) fn keep_ticket(
+    config: &ClientConfig,
+    name: &ServerName<'_>,
+    mut session: Session,
+    (hint, ticket): (u32, Vec<u8>),
+) {
+    // An empty ticket is none. RFC 5077 3.3
+    if ticket.is_empty() {
+        return;
+    }
+    session.identity = ticket;
+    session.by_ticket = true;
+    session.created = config.common.clock.now().as_secs();
+    session.lifetime = if hint == 0 { LIFETIME_OF_ID } else { hint };
+    keep(config, name, &session);
+}
+
+/// Keeps a session.
+pub(crate) fn keep(config: &ClientConfig, name: &ServerName<'_>, session: &Session) {
+    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_bytes()) {
+        store.put(&key(config, name), bytes, session.expires());
+    }
+}

@@ -1,0 +1,149 @@
+//! What both versions of a server ask of a session before they resume it, and how they hand out new ones.
+//!
+//! Must not know: which message named the session. Next: `session/state.rs`, `tls13/resumption.rs`.
+
+use pki_types::UnixTime;
+use tercel_wire::ProtocolVersion;
+
+use super::flow::{Flow, wrong_answer};
+use super::identity::{self, Shown};
+use super::question::{Answer, FindSessionQuestion, Question};
+use crate::config::policy::{Policy, Side};
+use crate::config::server::{ClientAuth, ServerConfig};
+use crate::connection::facts::{Facts, NewSession};
+use crate::error::Error;
+use crate::keys::suite::Suite;
+use crate::session::state::Session;
+
+/// The session that a ticket or id names, wherever it is kept. A single-use one is taken from its store.
+pub(crate) async fn find(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    name: &[u8],
+    single_use: bool,
+) -> Result<Option<Box<Session>>, Error> {
+    let now = config.common.clock.now();
+    let resumption = &config.resumption;
+    let sealed = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now));
+    let bytes = match (sealed, &resumption.store) {
+        (Some(bytes), _) => Some(bytes),
+        (None, None) => None,
+        (None, Some(Policy::Here(store))) => {
+            if single_use {
+                store.take(name, now)
+            } else {
+                store.get(name, now)
+            }
+        }
+        (None, Some(Policy::Ask)) => {
+            let question = FindSessionQuestion { identity: name.to_vec(), single_use };
+            match flow.ask(Question::FindSession(question)).await {
+                Answer::Session(bytes) => bytes,
+                _ => return Err(wrong_answer()),
+            }
+        }
+    };
+    let Some(mut bytes) = bytes else { return Ok(None) };
+    let session = Session::from_bytes(&bytes);
+    tercel_crypto::wipe(&mut bytes);
+    Ok(session)
+}
+
+/// Whether a session was made by a configuration like this one, for this name, and is not too old.
+/// RFC 9846 4.7.1, RFC 6066 3, RFC 7627 5.3
+pub(crate) fn belongs(
+    session: &Session,
+    config: &ServerConfig,
+    version: ProtocolVersion,
+    server_name: Option<&str>,
+) -> bool {
+    session.version == version
+        && session.context == config.resumption.context
+        && session.server_name.as_deref() == server_name
+        && session.is_fresh(config.common.clock.now())
+        && (config.client_auth != ClientAuth::Required || session.has_peer())
+}
+
+/// Judges a client's certificate again, by today's roots, lists and time. A refusal means a full handshake.
+pub(crate) async fn still_trusted(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    session: &mut Session,
+) -> Result<bool, Error> {
+    let Some(verifier) = &config.client_verifier else { return Ok(true) };
+    if !session.has_peer() {
+        return Ok(true);
+    }
+    let chain = core::mem::take(&mut session.peer_chain);
+    let shown = Shown {
+        raw_public_key: session.peer_raw_public_key.take(),
+        ocsp_response: session.ocsp_response.take(),
+        signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
+        ..Shown::chain(Side::Client, chain)
+    };
+    let verdict = identity::judge(flow, verifier, &shown, None, config.common.clock.now()).await?;
+    session.peer_chain = shown.chain;
+    session.peer_raw_public_key = shown.raw_public_key;
+    session.ocsp_response = shown.ocsp_response;
+    session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
+    Ok(verdict.is_ok())
+}
+
+/// A session after this handshake; the secret and what belongs to one ticket are still to come.
+pub(crate) fn template(
+    config: &ServerConfig,
+    suite: &'static Suite,
+    facts: &Facts,
+    authenticated: Option<u64>,
+) -> Session {
+    let now = config.common.clock.now().as_secs();
+    let mut session = Session::of(suite, facts, now, authenticated);
+    session.context.clone_from(&config.resumption.context);
+    session
+}
+
+/// Hands out a session: its name in a store, or itself in a ticket. `None` if it cannot be done, which
+/// costs the client a full handshake and nobody an error.
+pub(crate) fn issue(
+    config: &ServerConfig,
+    session: &Session,
+    facts: &mut Facts,
+) -> Option<Vec<u8>> {
+    let bytes = session.to_bytes()?;
+    let Some(store) = &config.resumption.store else { return seal(config, bytes) };
+    let mut name = [0_u8; 32];
+    tercel_crypto::fill_random(&mut name).ok()?;
+    keep(store, name.to_vec(), bytes, session.expires(), facts);
+    Some(name.to_vec())
+}
+
+/// Seals a session into a ticket.
+pub(crate) fn seal(config: &ServerConfig, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let tickets = config.resumption.tickets.as_ref()?;
+    let ticket = tickets.seal(&bytes, config.common.clock.now());
+    tercel_crypto::wipe(&mut bytes);
+    ticket
+}
+
+/// Stores a session, or leaves it to the application as an event.
+pub(crate) fn keep(
+    store: &Policy<dyn crate::session::store::SessionStore>,
+    id: Vec<u8>,
+    session: Vec<u8>,
+    expires: UnixTime,
+    facts: &mut Facts,
+) {
+    match store {
+        Policy::Here(store) => store.put(&id, session, expires),
+        Policy::Ask => facts.new_sessions.push(NewSession { id, session, expires }),
+    }
+}
+
+/// Seconds for which what is handed out now can be used.
+pub(crate) fn lifetime(config: &ServerConfig) -> u32 {
+    let resumption = &config.resumption;
+    let sealed = || resumption.tickets.as_ref().map_or(0, |tickets| tickets.lifetime());
+    // Seven days at most. RFC 9846 4.7.1
+    let lifetime = if resumption.store.is_some() { resumption.lifetime } else { sealed() };
+    lifetime.min(604_800)
+}

@@ -1,0 +1,274 @@
+//! The abbreviated handshakes of TLS 1.2, both sides, and the sessions they live on. RFC 5246 7.3, RFC 5077
+//!
+//! Must not know: full handshakes. Next: `handshake/resumption.rs`, `handshake/client_session.rs`.
+
+use tercel_crypto::Secret;
+use tercel_wire::{
+    ClientHello, CompressionMethod, EcPointFormat, HandshakeMessage, HandshakeType, List,
+    NewSessionTicketTls12, ProtocolName, ProtocolVersion, ServerHello, ServerHelloExtensions,
+};
+
+use super::auth::{self, Randoms};
+use crate::config::client::ClientConfig;
+use crate::config::server::ServerConfig;
+use crate::connection::export::Exporter;
+use crate::connection::facts::Facts;
+use crate::error::{Error, Peer};
+use crate::handshake::established::Established;
+use crate::handshake::flow::Flow;
+use crate::handshake::hello::negotiate;
+use crate::handshake::hello::offer::Offer;
+use crate::handshake::log::SecretLog;
+use crate::handshake::transcript::Transcript;
+use crate::handshake::{client_session, resumption};
+use crate::keys::suite::Suite;
+use crate::keys::tls12::{Exporter12, MainSecret12};
+use crate::session::state::Session;
+
+/// The session that a client names by ticket or id, if it may be resumed in this handshake.
+pub(crate) async fn find(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+) -> Result<Option<Box<Session>>, Error> {
+    // A ticket goes before an id. RFC 5077 3.4
+    let name = match hello.extensions.session_ticket {
+        Some(ticket) if !ticket.is_empty() => ticket,
+        _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => hello.session_id,
+        _ => return Ok(None),
+    };
+    let Some(mut session) = resumption::find(flow, config, name, false).await? else {
+        return Ok(None);
+    };
+    let server_name = negotiate::server_name(hello);
+    if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name) {
+        return Ok(None);
+    }
+    let extended = hello.extensions.extended_master_secret.is_some();
+    match (session.extended, extended) {
+        // A client that had it and does not have it any more is not the same client. RFC 7627 5.3
+        (true, false) => return Err(Peer::ExtendedMainSecretLost.into()),
+        (false, true) => return Ok(None),
+        _ => {}
+    }
+    let suite = config.common.usable_suites().find(|suite| *suite == session.suite);
+    if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
+        return Ok(None);
+    }
+    Ok(resumption::still_trusted(flow, config, &mut session).await?.then_some(session))
+}
+
+/// A server's abbreviated handshake.
+pub(crate) async fn serve(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+    message: &[u8],
+    session: Box<Session>,
+    server_random: [u8; 32],
+    secure_renegotiation: bool,
+) -> Result<Established, Error> {
+    let suite = session.suite;
+    let alpn = negotiate::alpn(hello, config)?;
+    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+    facts.resumed = true;
+    facts.group = session.group;
+    facts.alpn = alpn.map(<[u8]>::to_vec);
+    facts.server_name.clone_from(&session.server_name);
+    facts.extended_main_secret = session.extended;
+    facts.secure_renegotiation = secure_renegotiation;
+    let randoms = Randoms { client: *hello.random, server: server_random };
+    let mut transcript = Transcript::new(suite.hash);
+    transcript.add(message);
+    let formats = [EcPointFormat::UNCOMPRESSED];
+    let answer = ServerHello {
+        legacy_version: ProtocolVersion::TLS1_2,
+        random: &randoms.server,
+        // Given back: the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
+        session_id_echo: hello.session_id,
+        cipher_suite: suite.code,
+        compression_method: CompressionMethod::NULL,
+        extensions: ServerHelloExtensions {
+            ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
+            alpn: alpn.map(ProtocolName),
+            extended_master_secret: session.extended.then_some(()),
+            record_size_limit: super::server::our_limit(config, hello),
+            renegotiation_info: secure_renegotiation.then_some(&[]),
+            ..Default::default()
+        },
+    };
+    flow.send(&answer, &mut transcript)?;
+    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+    let main = MainSecret12::resumed(suite, session.secret.duplicate());
+    log.log("CLIENT_RANDOM", main.as_bytes());
+    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let verify_data = main.server_verify_data(&transcript.digest());
+    auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+    let expected = main.client_verify_data(&transcript.digest());
+    auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
+    flow.order(super::server::limits(config, hello));
+    session.into_facts(&mut facts);
+    Ok(Established {
+        facts,
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        early_exporter: None,
+        tolerate_truncation: config.common.tolerate_truncation,
+        tickets: None,
+    })
+}
+
+/// How a server's new session will be named, decided before its ServerHello.
+pub(crate) enum NewSession {
+    None,
+    Ticket,
+    Stored([u8; 32]),
+}
+
+/// A client that takes tickets gets one; others get an id if there is a store. RFC 5077 3.2
+pub(crate) fn plan(config: &ServerConfig, hello: &ClientHello<'_>) -> Result<NewSession, Error> {
+    let resumption = &config.resumption;
+    if resumption.tickets.is_some() && hello.extensions.session_ticket.is_some() {
+        return Ok(NewSession::Ticket);
+    }
+    if resumption.store.is_none() {
+        return Ok(NewSession::None);
+    }
+    let mut id = [0_u8; 32];
+    tercel_crypto::fill_random(&mut id)?;
+    Ok(NewSession::Stored(id))
+}
+
+/// The session after a server's full handshake.
+fn of_server(
+    config: &ServerConfig,
+    suite: &'static Suite,
+    main: &MainSecret12,
+    facts: &Facts,
+) -> Session {
+    let mut session = resumption::template(config, suite, facts, None);
+    session.secret = Secret::new(main.as_bytes());
+    session.lifetime = resumption::lifetime(config);
+    session
+}
+
+/// The promised ticket; an empty one if it cannot be made. RFC 5077 3.3
+pub(crate) fn send_ticket(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    suite: &'static Suite,
+    main: &MainSecret12,
+    facts: &Facts,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let session = of_server(config, suite, main, facts);
+    let ticket = session.to_bytes().and_then(|bytes| resumption::seal(config, bytes));
+    let message = NewSessionTicketTls12 {
+        ticket_lifetime_hint: session.lifetime,
+        ticket: ticket.as_deref().unwrap_or_default(),
+    };
+    flow.send(&message, transcript)
+}
+
+/// Keeps a session under the id that the ServerHello gave it.
+pub(crate) fn keep(
+    config: &ServerConfig,
+    suite: &'static Suite,
+    main: &MainSecret12,
+    facts: &mut Facts,
+    id: [u8; 32],
+) {
+    let session = of_server(config, suite, main, facts);
+    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_bytes()) {
+        resumption::keep(store, id.to_vec(), bytes, session.expires(), facts);
+    }
+}
+
+/// A client's abbreviated handshake, once the server has given back the id.
+pub(crate) async fn resume(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    hello: &ServerHello<'_>,
+    offer: &Offer,
+    session: Box<Session>,
+    mut facts: Facts,
+    mut transcript: Transcript,
+) -> Result<Established, Error> {
+    // Version, suite and extended main secret are the session's. RFC 5246 7.4.1.3, RFC 7627 5.3
+    if session.suite.code != hello.cipher_suite {
+        return Err(Peer::WrongCipherSuiteChosen.into());
+    }
+    if session.extended != facts.extended_main_secret {
+        return Err(Peer::ExtendedMainSecretLost.into());
+    }
+    let suite = session.suite;
+    facts.resumed = true;
+    facts.group = session.group;
+    let randoms = Randoms { client: offer.random, server: *hello.random };
+    let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
+    let main = MainSecret12::resumed(suite, session.secret.duplicate());
+    log.log("CLIENT_RANDOM", main.as_bytes());
+    let ticket = receive_ticket(flow, hello, &mut transcript).await?;
+    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let expected = main.server_verify_data(&transcript.digest());
+    auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
+    let verify_data = main.client_verify_data(&transcript.digest());
+    auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
+    flow.order(super::client::limits(config, hello));
+    let authenticated = session.authenticated;
+    let old = (session.identity.clone(), session.by_ticket, session.created, session.lifetime);
+    session.into_facts(&mut facts);
+    let mut next = client_session::template(config, &facts, suite, Some(authenticated));
+    next.secret = Secret::new(main.as_bytes());
+    // The same session goes on, under a new ticket if there is one.
+    (next.identity, next.by_ticket, next.created, next.lifetime) = old;
+    match ticket {
+        Some(ticket) => client_session::keep_ticket(config, &offer.server_name, next, ticket),
+        None => client_session::keep(config, &offer.server_name, &next),
+    }
+    Ok(Established {
+        facts,
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        early_exporter: None,
+        tolerate_truncation: config.common.tolerate_truncation,
+        tickets: None,
+    })
+}
+
+/// A new ticket: (seconds it can be used, the ticket).
+pub(crate) type Ticket = (u32, Vec<u8>);
+
+/// The ticket that the ServerHello promised. RFC 5077 3.2, 3.3
+pub(crate) async fn receive_ticket(
+    flow: &mut Flow,
+    hello: &ServerHello<'_>,
+    transcript: &mut Transcript,
+) -> Result<Option<Ticket>, Error> {
+    if hello.extensions.session_ticket.is_none() {
+        return Ok(None);
+    }
+    let message = flow.read_expected(HandshakeType::NEW_SESSION_TICKET).await?;
+    let ticket = NewSessionTicketTls12::parse(message.body())?;
+    transcript.add(message.bytes());
+    Ok(Some((ticket.ticket_lifetime_hint, ticket.ticket.to_vec())))
+}
+
+/// Keeps what a full handshake gave a client: a ticket, or the id of a session.
+pub(crate) fn keep_new(
+    config: &ClientConfig,
+    hello: &ServerHello<'_>,
+    offer: &Offer,
+    suite: &'static Suite,
+    main: &MainSecret12,
+    facts: &Facts,
+    ticket: Option<Ticket>,
+) {
+    let mut session = client_session::template(config, facts, suite, None);
+    session.secret = Secret::new(main.as_bytes());
+    if let Some(ticket) = ticket {
+        client_session::keep_ticket(config, &offer.server_name, session, ticket);
+    } else if !hello.session_id_echo.is_empty() {
+        session.identity = hello.session_id_echo.to_vec();
+        session.lifetime = client_session::LIFETIME_OF_ID;
+        client_session::keep(config, &offer.server_name, &session);
+    }
+}

@@ -1,0 +1,178 @@
+//! The server's part of resumption in TLS 1.3: which pre-shared key, its binder, early data, new tickets.
+//! RFC 9846 4.3.11, 4.3.10, 4.7.1
+//!
+//! Must not know: how sessions are kept. Next: `handshake/resumption.rs`.
+
+use tercel_wire::{
+    ClientHello, NewSessionTicket, NewSessionTicketExtensions, ProtocolVersion, PskKeyExchangeMode,
+};
+
+use crate::config::policy::Policy;
+use crate::config::server::ServerConfig;
+use crate::connection::facts::Facts;
+use crate::error::{Error, Peer};
+use crate::handshake::flow::{Flow, wrong_answer};
+use crate::handshake::hello::negotiate;
+use crate::handshake::question::{AdmitEarlyDataQuestion, Answer, Question};
+use crate::handshake::resumption;
+use crate::handshake::transcript::Transcript;
+use crate::keys::suite::Suite;
+use crate::keys::tls13::{EarlySecret, PskKind, ResumptionSecret};
+use crate::session::state::Session;
+use tercel_wire::HandshakeMessage;
+
+/// A pre-shared key that was accepted.
+pub(crate) struct Accepted {
+    /// Its place in the client's list.
+    pub(crate) index: u16,
+    pub(crate) early: EarlySecret,
+    pub(crate) session: Box<Session>,
+    /// Milliseconds by which the client thinks the ticket older than it is, or younger.
+    age_skew: i64,
+}
+
+/// Identities that are looked at; a client has no reason to send more.
+const MAX_IDENTITIES: usize = 4;
+
+/// Seconds by which a ticket's age may be off for its early data to count as fresh. RFC 9846 8.3
+const FRESHNESS_WINDOW: i64 = 60;
+
+/// The first of the client's keys that we know and that fits, its binder checked.
+pub(crate) async fn accept(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+    message: &[u8],
+    suite: &'static Suite,
+    before: &Transcript,
+) -> Result<Option<Accepted>, Error> {
+    let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
+    // Only together with a key exchange. RFC 9846 4.3.9
+    let modes = hello.extensions.psk_key_exchange_modes.ok_or(Peer::MissingExtension)?;
+    if !config.resumption.is_on() || !modes.contains(PskKeyExchangeMode::PSK_DHE_KE) {
+        return Ok(None);
+    }
+    let pairs = offered.identities.iter().zip(offered.binders.iter());
+    for (index, (identity, binder)) in (0_u16..).zip(pairs.take(MAX_IDENTITIES)) {
+        let found = resumption::find(flow, config, identity.identity, true).await?;
+        let Some(mut session) = found else { continue };
+        let name = negotiate::server_name(hello);
+        // The hash of the key must be the suite's. RFC 9846 4.3.11
+        if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name)
+            || session.suite.hash != suite.hash
+            || !resumption::still_trusted(flow, config, &mut session).await?
+        {
+            continue;
+        }
+        let early = EarlySecret::new(suite, Some(session.secret.as_bytes()));
+        let partial = hello.without_binders(message).unwrap_or_default();
+        let expected = early.binder(PskKind::Resumption, &before.digest_with(partial));
+        if !tercel_crypto::constant_time_eq(&expected, binder.0) {
+            return Err(Peer::BadBinder.into());
+        }
+        let age_skew = age_skew(&session, identity.obfuscated_ticket_age, config);
+        return Ok(Some(Accepted { index, early, session, age_skew }));
+    }
+    Ok(None)
+}
+
+impl Accepted {
+    /// Whether the client's early data may be read: every condition of RFC 9846 4.3.10, and the guard's word.
+    pub(crate) async fn admits_early_data(
+        &self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+        hello: &ClientHello<'_>,
+        suite: &'static Suite,
+        alpn: Option<&[u8]>,
+        retried: bool,
+    ) -> Result<bool, Error> {
+        let session = &self.session;
+        let window = FRESHNESS_WINDOW.saturating_mul(1000);
+        if hello.extensions.early_data.is_none()
+            || retried
+            || self.index != 0
+            || config.resumption.max_early_data == 0
+            || session.max_early_data == 0
+            || session.suite != suite
+            || session.alpn.as_deref() != alpn
+            || self.age_skew.abs() > window
+        {
+            return Ok(false);
+        }
+        // Without a guard a sealed ticket can be replayed at will. RFC 9846 8
+        let Some(guard) = &config.resumption.guard else { return Ok(false) };
+        // The binder is over the whole hello: no other hello has the same. RFC 9846 8.2
+        let binder = hello.extensions.pre_shared_key.and_then(|offered| offered.binders.first());
+        let unique = binder.map(|binder| binder.0).unwrap_or_default();
+        match guard {
+            Policy::Here(guard) => Ok(guard.admit_early_data(unique, config.common.clock.now())),
+            Policy::Ask => {
+                let question = AdmitEarlyDataQuestion { unique: unique.to_vec() };
+                match flow.ask(Question::AdmitEarlyData(question)).await {
+                    Answer::EarlyData(admitted) => Ok(admitted),
+                    _ => Err(wrong_answer()),
+                }
+            }
+        }
+    }
+}
+
+/// The client's idea of the ticket's age less ours, in milliseconds. RFC 9846 4.3.11.1, 8.3
+fn age_skew(session: &Session, obfuscated: u32, config: &ServerConfig) -> i64 {
+    let theirs = i64::from(obfuscated.wrapping_sub(session.age_add));
+    let elapsed = config.common.clock.now().as_secs().saturating_sub(session.created);
+    let ours = i64::try_from(elapsed).unwrap_or(i64::MAX).saturating_mul(1000);
+    theirs.saturating_sub(ours)
+}
+
+/// Hands out tickets for the session that `template` describes. RFC 9846 4.7.1
+pub(crate) fn send_tickets(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+    mut template: Session,
+    secret: &ResumptionSecret,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    let psk_modes = hello.extensions.psk_key_exchange_modes;
+    // A client that cannot use a ticket gets none. RFC 9846 4.3.9
+    if !config.resumption.is_on()
+        || !psk_modes.is_some_and(|modes| modes.contains(PskKeyExchangeMode::PSK_DHE_KE))
+    {
+        return Ok(());
+    }
+    let resumption = &config.resumption;
+    let ours = if facts.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
+    // What the client asks for, no more than we would give at most. RFC 9149 3
+    let count = match hello.extensions.ticket_request {
+        Some(request) if facts.resumed => request.resumption_count.min(MAX_TICKETS),
+        Some(request) => request.new_session_count.min(MAX_TICKETS),
+        None => ours,
+    };
+    template.lifetime = resumption::lifetime(config);
+    template.max_early_data =
+        if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
+    for nonce in 0..count {
+        let mut age_add = [0_u8; 4];
+        tercel_crypto::fill_random(&mut age_add)?;
+        template.age_add = u32::from_be_bytes(age_add);
+        template.secret = secret.psk(&[nonce]);
+        let Some(ticket) = resumption::issue(config, &template, facts) else { return Ok(()) };
+        let message = NewSessionTicket {
+            ticket_lifetime: template.lifetime,
+            ticket_age_add: template.age_add,
+            ticket_nonce: &[nonce],
+            ticket: &ticket,
+            extensions: NewSessionTicketExtensions {
+                early_data: (template.max_early_data > 0).then_some(template.max_early_data),
+                ..Default::default()
+            },
+        };
+        flow.send_with(|out| message.encode(out), |_| {})?;
+    }
+    Ok(())
+}
+
+/// The most tickets one handshake hands out.
+pub(crate) const MAX_TICKETS: u8 = 10;

@@ -1,0 +1,201 @@
+//! What two ends must remember of a session to resume it, and its bytes. RFC 9846 4.7.1, RFC 5077 4
+//!
+//! The same value serves both versions and both sides; it travels sealed in tickets, or lies in stores.
+//! Must not know: how it is sealed or stored. Next: `ticket/`, [`super::store`].
+
+use core::time::Duration;
+
+use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use tercel_crypto::Secret;
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer};
+
+use crate::connection::facts::Facts;
+use crate::keys::suite::{self, Suite};
+
+/// A session that can be resumed.
+pub(crate) struct Session {
+    pub(crate) version: ProtocolVersion,
+    pub(crate) suite: &'static Suite,
+    /// TLS 1.3: the pre-shared key. TLS 1.2: the main secret.
+    pub(crate) secret: Secret,
+    /// TLS 1.2: whether the main secret is the extended one. RFC 7627 5.3
+    pub(crate) extended: bool,
+    /// Seconds since the epoch at which the ticket was made.
+    pub(crate) created: u64,
+    /// Seconds since the epoch of the full handshake behind it, which a chain of resumptions keeps.
+    pub(crate) authenticated: u64,
+    /// Seconds for which it may be used.
+    pub(crate) lifetime: u32,
+    /// What obfuscates the ticket's age. RFC 9846 4.3.11.1
+    pub(crate) age_add: u32,
+    pub(crate) max_early_data: u32,
+    pub(crate) group: Option<NamedGroup>,
+    pub(crate) peer_signature_scheme: Option<SignatureScheme>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) alpn: Option<Vec<u8>>,
+    /// Which configuration made it. Sessions of another are not accepted.
+    pub(crate) context: Vec<u8>,
+    /// Client: the ticket or session id to show. Server: empty.
+    pub(crate) identity: Vec<u8>,
+    /// Client, TLS 1.2: `identity` is a ticket, not a session id.
+    pub(crate) by_ticket: bool,
+    pub(crate) peer_chain: Vec<CertificateDer<'static>>,
+    /// What the peer showed in place of a chain. RFC 7250
+    pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
+    pub(crate) ocsp_response: Option<Vec<u8>>,
+    pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
+}
+
+/// The form of the bytes; another number is another form and is not read.
+const FORMAT: u8 = 2;
+
+/// However often it is renewed, a session does not outlive its certificates' check by more. RFC 9846 4.7.1
+const MAX_AGE: u64 = 604_800;
+
+impl Session {
+    /// A session after this handshake; the secret and what belongs to one ticket are still to come.
+    pub(crate) fn of(
+        suite: &'static Suite,
+        facts: &Facts,
+        now: u64,
+        authenticated: Option<u64>,
+    ) -> Self {
+        Self {
+            version: facts.version,
+            suite,
+            secret: Secret::new(&[]),
+            extended: facts.extended_main_secret,
+            created: now,
+            authenticated: authenticated.unwrap_or(now),
+            lifetime: 0,
+            age_add: 0,
+            max_early_data: 0,
+            group: facts.group,
+            peer_signature_scheme: facts.peer_signature_scheme,
+            server_name: facts.server_name.clone(),
+            alpn: facts.alpn.clone(),
+            context: Vec::new(),
+            identity: Vec::new(),
+            by_ticket: false,
+            peer_chain: facts.peer_chain.clone(),
+            peer_raw_public_key: facts.peer_raw_public_key.clone(),
+            ocsp_response: None,
+            signed_certificate_timestamps: None,
+        }
+    }
+
+    /// What the facts of a resumed handshake take over from the first one.
+    pub(crate) fn into_facts(self, facts: &mut Facts) {
+        facts.peer_signature_scheme = self.peer_signature_scheme;
+        facts.peer_chain = self.peer_chain;
+        facts.peer_raw_public_key = self.peer_raw_public_key;
+        facts.ocsp_response = self.ocsp_response;
+        facts.signed_certificate_timestamps = self.signed_certificate_timestamps;
+    }
+
+    /// Whether the peer showed who it is.
+    pub(crate) fn has_peer(&self) -> bool {
+        !self.peer_chain.is_empty() || self.peer_raw_public_key.is_some()
+    }
+
+    /// Whether it may still be used.
+    pub(crate) fn is_fresh(&self, now: UnixTime) -> bool {
+        let now = now.as_secs();
+        let lifetime = u64::from(self.lifetime);
+        // A clock that was set back makes nothing older than new.
+        now.saturating_sub(self.created) < lifetime
+            && now.saturating_sub(self.authenticated) < MAX_AGE
+    }
+
+    /// Until when it may be used.
+    pub(crate) fn expires(&self) -> UnixTime {
+        let end = self.created.saturating_add(u64::from(self.lifetime));
+        let end = end.min(self.authenticated.saturating_add(MAX_AGE));
+        UnixTime::since_unix_epoch(Duration::from_secs(end))
+    }
+
+    /// The bytes, or `None` if a part is longer than its length field.
+    pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(192);
+        let mut w = Writer::new(&mut bytes);
+        w.u8(FORMAT);
+        w.u16(self.version.0);
+        w.u16(self.suite.code.0);
+        w.opaque8(self.secret.as_bytes());
+        w.u8(u8::from(self.extended) | u8::from(self.by_ticket) << 1);
+        w.u64(self.created);
+        w.u64(self.authenticated);
+        w.u32(self.lifetime);
+        w.u32(self.age_add);
+        w.u32(self.max_early_data);
+        w.u16(self.group.map_or(0, |group| group.0));
+        w.u16(self.peer_signature_scheme.map_or(0, |scheme| scheme.0));
+        w.opaque8(self.server_name.as_deref().unwrap_or_default().as_bytes());
+        w.opaque8(self.alpn.as_deref().unwrap_or_default());
+        w.opaque8(&self.context);
+        w.opaque16(&self.identity);
+        w.vec24(|w| self.peer_chain.iter().for_each(|certificate| w.opaque24(certificate)));
+        w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
+        w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
+        w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
+        w.finish().ok()?;
+        Some(bytes)
+    }
+
+    /// The session in these bytes. They come out of our own seal or store, yet nothing is taken on trust.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Box<Self>> {
+        let mut r = Reader::new(bytes);
+        if r.u8().ok()? != FORMAT {
+            return None;
+        }
+        let version = ProtocolVersion(r.u16().ok()?);
+        let suite = suite::find(CipherSuite(r.u16().ok()?))?;
+        if suite.is_tls13() != (version == ProtocolVersion::TLS1_3) {
+            return None;
+        }
+        let secret = r.opaque8().ok().filter(|s| (32..=48).contains(&s.len())).map(Secret::new)?;
+        let flags = r.u8().ok()?;
+        let session = Self {
+            version,
+            suite,
+            secret,
+            extended: flags & 1 != 0,
+            by_ticket: flags & 2 != 0,
+            created: r.u64().ok()?,
+            authenticated: r.u64().ok()?,
+            lifetime: r.u32().ok()?,
+            age_add: r.u32().ok()?,
+            max_early_data: r.u32().ok()?,
+            group: Some(r.u16().ok()?).filter(|group| *group != 0).map(NamedGroup),
+            peer_signature_scheme: Some(r.u16().ok()?)
+                .filter(|scheme| *scheme != 0)
+                .map(SignatureScheme),
+            server_name: match r.opaque8().ok()? {
+                [] => None,
+                name => Some(core::str::from_utf8(name).ok()?.to_owned()),
+            },
+            alpn: not_empty(r.opaque8().ok()?),
+            context: r.opaque8().ok()?.to_vec(),
+            identity: r.opaque16().ok()?.to_vec(),
+            peer_chain: chain(r.opaque24().ok()?)?,
+            peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
+            ocsp_response: not_empty(r.opaque24().ok()?),
+            signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
+        };
+        r.expect_end().ok()?;
+        Some(Box::new(session))
+    }
+}
+
+fn chain(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let mut r = Reader::new(bytes);
+    let mut chain = Vec::new();
+    while !r.is_empty() {
+        chain.push(CertificateDer::from(r.opaque24().ok()?.to_vec()));
+    }
+    Some(chain)
+}
+
+fn not_empty(bytes: &[u8]) -> Option<Vec<u8>> {
+    if bytes.is_empty() { None } else { Some(bytes.to_vec()) }
+}

@@ -1,0 +1,107 @@
+//! How a connection ends: closed, cut off, failed or aborted.
+//!
+//! For: what each side may still do, and what the other side hears of it. Must not know: sizes, keys.
+//! Next: `reads.rs`.
+
+use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::{Error, Local, Opened, Peer, Side};
+
+use crate::identity::{NAME, client, connect, server};
+use crate::pair::{Delivery, Pair};
+
+const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
+const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
+const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, TLS12];
+const BOTH_SIDES: [Side; 2] = [Side::Client, Side::Server];
+
+#[test]
+fn close_notify_ends_reading() {
+    for version in BOTH_VERSIONS {
+        for side in BOTH_SIDES {
+            let mut ends = connect(version);
+            let (from, to) = ends.both(side);
+            let mut wire = Vec::new();
+            from.connection.sender.seal_to(b"last words", &mut wire).unwrap();
+            from.connection.sender.close(&mut wire).unwrap();
+            let length = wire.len();
+            from.connection.sender.close(&mut wire).unwrap();
+            assert_eq!(wire.len(), length, "a second close says nothing");
+            let refused = from.connection.sender.seal_to(b"more", &mut wire);
+            assert_eq!(refused, Err(Local::Closed.into()));
+
+            assert_eq!(to.read(&wire, Delivery::Whole).unwrap(), b"last words");
+            assert_eq!(to.connection.receiver.open(&mut to.received), Ok(Opened::Closed));
+            assert_eq!(to.connection.receiver.end_of_input(), Ok(()));
+            let mut answer = Vec::new();
+            if version == TLS13 {
+                // Only one direction has ended. RFC 9846 6.1
+                to.connection.sender.seal_to(b"goodbye", &mut answer).unwrap();
+                assert_eq!(from.read(&answer, Delivery::Whole).unwrap(), b"goodbye");
+            } else {
+                // The answer is a close_notify. RFC 5246 7.2.1
+                to.connection.sender.control(&mut answer).unwrap();
+                from.read(&answer, Delivery::Whole).unwrap();
+                assert_eq!(from.connection.receiver.open(&mut from.received), Ok(Opened::Closed));
+                assert!(to.connection.sender.seal_to(b"goodbye", &mut answer).is_err());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_end_without_close_notify_is_a_truncation() {
+    for version in BOTH_VERSIONS {
+        let mut ends = connect(version);
+        let mut wire = Vec::new();
+        ends.client.connection.sender.seal_to(b"cut short", &mut wire).unwrap();
+        wire.pop();
+        let end = &mut ends.server;
+        assert_eq!(end.read(&wire, Delivery::Whole).unwrap(), b"");
+        assert_eq!(end.connection.receiver.end_of_input(), Err(Error::Truncated));
+        assert_eq!(end.connection.receiver.open(&mut end.received), Err(Error::Truncated));
+
+        let tolerant = server().tolerate_truncation(true).build().unwrap();
+        let client = client().versions(&[version]).build().unwrap();
+        let mut ends = Pair::new(&client, &tolerant, NAME).connect().unwrap();
+        let end = &mut ends.server;
+        assert_eq!(end.connection.receiver.end_of_input(), Ok(()));
+        assert_eq!(end.connection.receiver.open(&mut end.received), Ok(Opened::Closed));
+    }
+}
+
+#[test]
+fn a_record_that_does_not_open_is_the_end_and_is_told() {
+    for version in BOTH_VERSIONS {
+        for side in BOTH_SIDES {
+            let mut ends = connect(version);
+            let (from, to) = ends.both(side);
+            let mut wire = Vec::new();
+            from.connection.sender.seal_to(b"data", &mut wire).unwrap();
+            *wire.last_mut().unwrap() ^= 1;
+            let failed = Error::from(Peer::BadRecordMac);
+            assert_eq!(to.read(&wire, Delivery::Whole), Err(failed));
+            assert_eq!(to.connection.receiver.open(&mut to.received), Err(failed));
+            let mut answer = Vec::new();
+            to.connection.sender.control(&mut answer).unwrap();
+            let told = Error::AlertReceived(AlertDescription::BAD_RECORD_MAC);
+            assert_eq!(from.read(&answer, Delivery::Whole), Err(told));
+            let refused = to.connection.sender.seal_to(b"more", &mut answer);
+            assert_eq!(refused, Err(Local::Failed.into()));
+        }
+    }
+}
+
+#[test]
+fn an_alert_of_the_applications_choice_arrives() {
+    for version in BOTH_VERSIONS {
+        let mut ends = connect(version);
+        let mut wire = Vec::new();
+        ends.server.connection.sender.abort(AlertDescription::INTERNAL_ERROR, &mut wire).unwrap();
+        let told = Error::AlertReceived(AlertDescription::INTERNAL_ERROR);
+        assert_eq!(ends.client.read(&wire, Delivery::Whole), Err(told));
+        // A fatal alert is not answered. RFC 9846 6.2
+        wire.clear();
+        ends.client.connection.sender.control(&mut wire).unwrap();
+        assert!(wire.is_empty());
+    }
+}
