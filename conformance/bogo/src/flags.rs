@@ -85,18 +85,9 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-permute-extensions", Ignore),
     ("-forbid-renegotiation-after-handshake", Ignore),
     ("-shim-writes-first", Set(|o| o.shim_writes_first = true)),
-    (
-        "-shim-initial-write",
-        Take(|o, v| keep(&mut o.shim_initial_write, Some(v.to_vec()))),
-    ),
-    (
-        "-repeat-shim-initial-write",
-        Take(|o, v| keep(&mut o.repeat_shim_initial_write, number(v))),
-    ),
-    (
-        "-early-write-after-message",
-        Take(|o, v| keep(&mut o.early_write_after_message, number(v))),
-    ),
+    ("-shim-initial-write", Take(|o, v| keep(&mut o.shim_initial_write, Some(v.to_vec())))),
+    ("-repeat-shim-initial-write", Take(|o, v| keep(&mut o.repeat_shim_initial_write, number(v)))),
+    ("-early-write-after-message", Take(|o, v| keep(&mut o.early_write_after_message, number(v)))),
     ("-shim-shuts-down", Set(|o| o.shim_shuts_down = true)),
     ("-check-close-notify", Set(|o| o.check_close_notify = true)),
     ("-send-alert", Set(|o| o.send_alert = true)),
@@ -129,10 +120,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-expect-early-data-reason", Take(|o, v| keep(&mut o.expect.early_data_reason, text(v)))),
     ("-expect-no-session", Set(|o| o.expect.no_session = true)),
     ("-expect-ticket-renewal", Set(|o| o.expect.ticket_renewal = true)),
-    (
-        "-expect-ticket-supports-early-data",
-        Set(|o| o.expect.ticket_supports_early_data = true),
-    ),
+    ("-expect-ticket-supports-early-data", Set(|o| o.expect.ticket_supports_early_data = true)),
     ("-expect-session-id", Set(|o| o.expect.session_id = true)),
     ("-expect-no-session-id", Set(|o| o.expect.no_session_id = true)),
     ("-expect-accept-early-data", Set(|o| o.expect.accept_early_data = true)),

@@ -51,11 +51,7 @@ pub(crate) struct Seen {
 }
 
 impl Judge {
-    pub(crate) fn new(
-        options: Options,
-        credentials: Vec<Loaded>,
-        sessions: Arc<Sessions>,
-    ) -> Self {
+    pub(crate) fn new(options: Options, credentials: Vec<Loaded>, sessions: Arc<Sessions>) -> Self {
         Self { options, credentials, sessions, seen: Mutex::default() }
     }
 

@@ -58,10 +58,8 @@ fn main() -> ExitCode {
 
 /// All connections of a test, one after the other.
 fn connections(plan: &Plan) -> Result<(), Failure> {
-    let sessions = Sessions::new().map_err(|error| Failure::Tls {
-        token: ":RANDOM:".to_owned(),
-        error: error.into(),
-    })?;
+    let sessions = Sessions::new()
+        .map_err(|error| Failure::Tls { token: ":RANDOM:".to_owned(), error: error.into() })?;
     let sessions = Arc::new(sessions);
     for count in 0..=plan.initial.resume_count {
         let resumes = count > 0;

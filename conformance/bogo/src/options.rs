@@ -267,10 +267,7 @@ mod tests {
     fn what_is_unknown_and_what_is_malformed_differ() {
         let unfit = |line| parse(line).err().unwrap();
         assert_eq!(unfit("-dtls"), Unfit::Unimplemented("-dtls".to_owned()));
-        assert_eq!(
-            unfit("-on-retry-dtls"),
-            Unfit::Unimplemented("-on-retry-dtls".to_owned())
-        );
+        assert_eq!(unfit("-on-retry-dtls"), Unfit::Unimplemented("-on-retry-dtls".to_owned()));
         assert_eq!(unfit("-port"), Unfit::Malformed("-port".to_owned()));
         assert_eq!(unfit("-port x"), Unfit::Malformed("-port".to_owned()));
     }

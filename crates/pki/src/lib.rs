@@ -59,4 +59,4 @@ pub use revocation::{RevocationPolicy, UnreadableCrl};
 pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
 pub use time::ReadableTime;
-pub use verifier::{ChainVerifier, ChainVerifierBuilder, NothingTrusted, Trust, Usage};
+pub use verifier::{ChainVerifier, ChainVerifierBuilder, NothingTrusted, Staple, Trust, Usage};

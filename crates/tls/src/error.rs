@@ -161,6 +161,12 @@ pub enum Peer {
     UncompressedCertificateTooLong,
     /// A compressed certificate that is malformed or not as long as it claims. RFC 8879 4
     BadCompressedCertificate,
+    /// A list of certificate types that says only what is so without it. RFC 7250 4.1
+    PointlessCertificateType,
+    /// No type of certificate in common, or one chosen that was not offered. RFC 7250 4.2
+    NoCommonCertificateType,
+    /// A raw public key that is malformed, or not alone. RFC 7250 3, RFC 9846 4.5.1
+    BadRawPublicKey,
     /// A certificate status that was not asked for or has an unknown type.
     BadCertificateStatus,
     /// A ticket lifetime beyond seven days. RFC 9846 4.7.1
@@ -295,7 +301,10 @@ impl Peer {
             Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
             Self::MissingExtension | Self::MissingServerExtension => A::MISSING_EXTENSION,
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
-            Self::EmptyCertificate => A::DECODE_ERROR,
+            Self::EmptyCertificate | Self::PointlessCertificateType | Self::BadRawPublicKey => {
+                A::DECODE_ERROR
+            }
+            Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
             Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         }
     }
@@ -330,10 +339,12 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
-        R::UnsatisfactoryStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
-        R::UnknownRevocationStatus | R::CrlExpired { .. } | R::InvalidCrl | R::Other => {
-            A::CERTIFICATE_UNKNOWN
-        }
+        R::UnsatisfactoryStatus | R::MissingStaple => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        R::UnknownRevocationStatus
+        | R::CrlExpired { .. }
+        | R::InvalidCrl
+        | R::UntrustedRawKey
+        | R::Other => A::CERTIFICATE_UNKNOWN,
         // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
         _ => A::BAD_CERTIFICATE,
     }

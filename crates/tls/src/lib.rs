@@ -76,7 +76,7 @@ pub use config::policy::{
     SystemClock, VerifyPeer,
 };
 pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
-pub use config::verifier::{AcceptAnyPeer, ChainPolicy};
+pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
 pub use connection::Connection;
 pub use connection::buffer::Received;
 pub use connection::export::Exporter;

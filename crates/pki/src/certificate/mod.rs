@@ -152,6 +152,19 @@ impl<'a> Certificate<'a> {
         }
     }
 
+    /// Whether the TLS feature extension demands a stapled OCSP response ("must-staple"). RFC 7633 4.1, 4.2.2
+    pub(crate) fn must_staple(&self) -> Result<bool, Malformed> {
+        let Some(value) = self.extension(TLS_FEATURE)? else {
+            return Ok(false);
+        };
+        let mut features = Reader::new(der::single(value, der::SEQUENCE)?);
+        let mut demanded = false;
+        while !features.is_empty() {
+            demanded |= features.expect(der::INTEGER)? == STATUS_REQUEST;
+        }
+        Ok(demanded)
+    }
+
     /// The value of the extension with this OID, if there is one.
     fn extension(&self, oid: &[u8]) -> Result<Option<&'a [u8]>, Malformed> {
         let mut extensions = Reader::new(self.extensions);
@@ -170,6 +183,12 @@ impl<'a> Certificate<'a> {
 
 /// id-ce-keyUsage, 2.5.29.15
 const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
+
+/// id-pe-tlsfeature, 1.3.6.1.5.5.7.1.24
+const TLS_FEATURE: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x18];
+
+/// The number of the TLS extension status_request, as an INTEGER. RFC 6066 1.1
+const STATUS_REQUEST: &[u8] = &[5];
 
 #[cfg(test)]
 mod tests {

@@ -73,6 +73,10 @@ pub enum ConfigError {
     BadApplicationProtocol,
     /// Two certificate compressions with one code, or too many of them.
     BadCertificateCompression,
+    /// A list of certificate types must name X.509, raw public keys, or both. RFC 7250
+    BadCertificateTypes,
+    /// Trusted raw keys are of no use beside a verifier that is asked about every peer.
+    RawKeysBesideAsk,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
     BadRecordSizeLimit,
     /// What goes into one record must lie between 64 and 16384 bytes.
@@ -113,6 +117,12 @@ impl fmt::Display for ConfigError {
             }
             Self::BadCertificateCompression => {
                 f.write_str("certificate compressions must have different codes and be at most 127")
+            }
+            Self::BadCertificateTypes => {
+                f.write_str("certificate types must be X.509, raw public key, or both")
+            }
+            Self::RawKeysBesideAsk => {
+                f.write_str("trusted raw keys need a verifier that is not to be asked")
             }
             Self::BadRecordSizeLimit => {
                 f.write_str("a record size limit must lie between 64 and 16385")

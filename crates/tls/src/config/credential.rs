@@ -7,19 +7,22 @@ use core::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use pki_types::{CertificateDer, PrivateKeyDer};
-use tercel_crypto::{KeyKind, SignatureAlgorithm, Signer, SigningKey};
+use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
 use tercel_wire::{
-    DistinguishedName, List, NamedGroup, ProtocolVersion, Reader, SerializedSct, SignatureScheme,
+    CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, Reader, SerializedSct,
+    SignatureScheme,
 };
 
 use super::compressed_forms::CompressedForms;
 use super::policy::{SelectCredential, Side};
 use super::scheme;
 
-/// A certificate chain and the means to sign with its key.
+/// A certificate chain, or a raw public key, and the means to sign with its key.
 pub struct Credential {
     chain: Vec<CertificateDer<'static>>,
+    /// In place of a chain. RFC 7250
+    raw_key: Option<SubjectPublicKeyInfoDer<'static>>,
     key: Key,
     kind: KeyKind,
     /// Lower-case DNS names of the leaf, wildcards included.
@@ -52,10 +55,12 @@ pub enum CredentialError {
     BadCertificate,
     /// The private key cannot be read, or is of a kind or size that is not supported.
     BadKey,
-    /// The private key does not belong to the leaf certificate.
+    /// The private key does not belong to the leaf certificate or raw public key.
     KeyMismatch,
     /// The list of signed certificate timestamps is malformed or empty.
     BadTimestamps,
+    /// The raw public key cannot be read, or is of a kind or size that is not supported.
+    BadPublicKey,
 }
 
 impl fmt::Display for CredentialError {
@@ -64,7 +69,8 @@ impl fmt::Display for CredentialError {
             Self::EmptyChain => "the certificate chain is empty",
             Self::BadCertificate => "the leaf certificate cannot be read",
             Self::BadKey => "the private key cannot be read or is not supported",
-            Self::KeyMismatch => "the private key does not belong to the leaf certificate",
+            Self::KeyMismatch => "the private key does not belong to the certificate or public key",
+            Self::BadPublicKey => "the public key cannot be read or is not supported",
             Self::BadTimestamps => "the list of signed certificate timestamps is malformed",
         })
     }
@@ -116,6 +122,49 @@ impl Credential {
         Self::build(chain, Key::Remote, kind)
     }
 
+    /// A public key (`SubjectPublicKeyInfo`) that stands for itself, for peers that know it, and its
+    /// private key. RFC 7250
+    ///
+    /// It goes to peers that accept raw public keys, whatever host they ask for.
+    ///
+    /// # Errors
+    /// If either cannot be read or they do not belong together.
+    pub fn raw_public_key(
+        public_key: SubjectPublicKeyInfoDer<'static>,
+        key: &PrivateKeyDer<'_>,
+    ) -> Result<Self, CredentialError> {
+        let key = SigningKey::from_der(key.secret_der()).map_err(|_| CredentialError::BadKey)?;
+        Self::raw_public_key_with_signer(public_key, Arc::new(key))
+    }
+
+    /// A raw public key whose private key is used through `signer`, at once and on this thread.
+    ///
+    /// # Errors
+    /// If it cannot be read or the signer's public key is another.
+    pub fn raw_public_key_with_signer(
+        public_key: SubjectPublicKeyInfoDer<'static>,
+        signer: Arc<dyn Signer>,
+    ) -> Result<Self, CredentialError> {
+        let kind = raw_kind(&public_key)?;
+        let other = signer.public_key_spki().is_some_and(|spki| spki != public_key.as_ref());
+        if other || signer.kind() != kind {
+            return Err(CredentialError::KeyMismatch);
+        }
+        Ok(Self::assemble(Vec::new(), Some(public_key), Key::Here(signer), kind, Vec::new()))
+    }
+
+    /// A raw public key whose private key is elsewhere: every signature is asked for with
+    /// [`crate::Question::Sign`].
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn remote_raw_public_key(
+        public_key: SubjectPublicKeyInfoDer<'static>,
+    ) -> Result<Self, CredentialError> {
+        let kind = raw_kind(&public_key)?;
+        Ok(Self::assemble(Vec::new(), Some(public_key), Key::Remote, kind, Vec::new()))
+    }
+
     fn build(
         chain: Vec<CertificateDer<'static>>,
         key: Key,
@@ -124,20 +173,30 @@ impl Credential {
         let leaf = chain.first().ok_or(CredentialError::EmptyChain)?;
         let names = tercel_pki::dns_names(leaf).map_err(|_| CredentialError::BadCertificate)?;
         let names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
-        let schemes = scheme::for_key(kind);
+        Ok(Self::assemble(chain, None, key, kind, names))
+    }
+
+    fn assemble(
+        chain: Vec<CertificateDer<'static>>,
+        raw_key: Option<SubjectPublicKeyInfoDer<'static>>,
+        key: Key,
+        kind: KeyKind,
+        names: Vec<String>,
+    ) -> Self {
         let chain_signatures = tercel_pki::signature_algorithms(&chain);
-        Ok(Self {
+        Self {
             chain,
+            raw_key,
             key,
             kind,
             names,
             ocsp_response: None,
             signed_certificate_timestamps: None,
-            schemes,
+            schemes: scheme::for_key(kind),
             must_match_issuer: false,
             compressed: CompressedForms::default(),
             chain_signatures,
-        })
+        }
     }
 
     /// Staples an OCSP response (DER) to the leaf; an empty one is none. RFC 6066 8
@@ -178,7 +237,7 @@ impl Credential {
         self
     }
 
-    /// The chain, leaf first.
+    /// The chain, leaf first; empty for a raw public key.
     #[must_use]
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.chain
@@ -190,6 +249,19 @@ impl Credential {
         self.kind
     }
 
+    /// Whether it is a chain or a raw public key. RFC 7250
+    #[must_use]
+    pub fn certificate_type(&self) -> CertificateType {
+        match self.raw_key {
+            Some(_) => CertificateType::RAW_PUBLIC_KEY,
+            None => CertificateType::X509,
+        }
+    }
+
+    pub(crate) fn raw_key(&self) -> Option<&[u8]> {
+        self.raw_key.as_deref()
+    }
+
     pub(crate) fn key(&self) -> &Key {
         &self.key
     }
@@ -198,23 +270,26 @@ impl Credential {
         &self.compressed
     }
 
+    /// What is stapled belongs to a certificate, so a raw public key has nothing of the kind.
     pub(crate) fn staple(&self) -> Option<&[u8]> {
-        self.ocsp_response.as_deref()
+        self.ocsp_response.as_deref().filter(|_| self.raw_key.is_none())
     }
 
     pub(crate) fn timestamps(&self) -> Option<&[u8]> {
-        self.signed_certificate_timestamps.as_deref()
+        self.signed_certificate_timestamps.as_deref().filter(|_| self.raw_key.is_none())
     }
 
-    /// Whether the leaf is for this host: exactly, or by a wildcard in the leftmost label. RFC 6125 6.4
+    /// Whether the leaf is for this host: exactly, or by a wildcard in the leftmost label.
+    /// A raw public key names nobody, so it is for every host. RFC 6125 6.4
     #[must_use]
     pub fn covers(&self, host: &str) -> bool {
-        self.names.iter().any(|name| match name.strip_prefix("*.") {
-            None => name.eq_ignore_ascii_case(host),
-            Some(parent) => host.split_once('.').is_some_and(|(label, rest)| {
-                !label.is_empty() && rest.eq_ignore_ascii_case(parent)
-            }),
-        })
+        self.raw_key.is_some()
+            || self.names.iter().any(|name| match name.strip_prefix("*.") {
+                None => name.eq_ignore_ascii_case(host),
+                Some(parent) => host.split_once('.').is_some_and(|(label, rest)| {
+                    !label.is_empty() && rest.eq_ignore_ascii_case(parent)
+                }),
+            })
     }
 }
 
@@ -236,6 +311,11 @@ fn leaf_kind(chain: &[CertificateDer<'_>]) -> Result<KeyKind, CredentialError> {
     Ok(key.kind())
 }
 
+fn raw_kind(public_key: &SubjectPublicKeyInfoDer<'_>) -> Result<KeyKind, CredentialError> {
+    let key = PublicKey::from_spki(public_key).map_err(|_| CredentialError::BadPublicKey)?;
+    Ok(key.kind())
+}
+
 /// What a credential must fit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -252,6 +332,8 @@ pub struct CredentialRequest<'a> {
     pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
     /// The groups a TLS 1.2 client supports, which bind ECDSA certificates too. RFC 8422 5.1
     pub groups: Option<List<'a, NamedGroup>>,
+    /// The forms that the peer accepts: X.509 unless it said otherwise. RFC 7250
+    pub certificate_types: List<'a, CertificateType>,
     /// TLS 1.2: whether the cipher suites in common allow (RSA, ECDSA and EdDSA) keys.
     pub key_kinds: (bool, bool),
     /// The authorities the peer says it trusts.
@@ -267,6 +349,9 @@ impl CredentialRequest<'_> {
             KeyKind::Rsa | KeyKind::RsaPss => rsa,
             _ => ecdsa,
         };
+        if !self.certificate_types.contains(credential.certificate_type()) {
+            return None;
+        }
         if !allowed || !self.curve_fits(credential.kind) || !self.issuer_fits(credential) {
             return None;
         }
@@ -335,6 +420,12 @@ impl Credentials {
     /// Puts another set in place. Handshakes under way keep what they chose; nothing is dropped.
     pub fn replace(&self, credentials: Vec<Credential>) {
         self.current.store(Arc::new(shared(credentials)));
+    }
+
+    /// Whether there are credentials, and all are of other types than these.
+    pub(crate) fn lacks_type_of(&self, types: &List<'_, CertificateType>) -> bool {
+        let current = self.current.load();
+        !current.is_empty() && !current.iter().any(|own| types.contains(own.certificate_type()))
     }
 
     /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.

@@ -4,6 +4,7 @@
 //! [`policy`] for the decisions an application can take itself.
 
 mod builder;
+pub(crate) mod certificate_types;
 pub(crate) mod client;
 pub(crate) mod common;
 pub(crate) mod compressed_forms;

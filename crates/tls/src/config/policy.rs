@@ -74,10 +74,15 @@ pub enum Side {
 pub struct PeerIdentity<'a> {
     /// Which end the peer is.
     pub side: Side,
-    /// The chain, leaf first; never empty.
+    /// The chain, leaf first; empty if there is a raw public key, and never otherwise.
     pub chain: &'a [CertificateDer<'a>],
+    /// A SubjectPublicKeyInfo (DER) in place of a chain, which only a configuration can bring about
+    /// that offers to accept it. RFC 7250
+    pub raw_public_key: Option<&'a [u8]>,
     /// The name a server must have; `None` for clients.
     pub server_name: Option<&'a ServerName<'a>>,
+    /// Whether a stapled OCSP response was asked for.
+    pub ocsp_requested: bool,
     /// A stapled OCSP response. RFC 6066 8
     pub ocsp_response: Option<&'a [u8]>,
     /// The `SignedCertificateTimestampList` of the leaf. RFC 6962 3.3

@@ -142,6 +142,13 @@ impl fmt::Display for Peer {
             Self::UncompressedCertificateTooLong => {
                 "a compressed certificate claims to be too long"
             }
+            Self::PointlessCertificateType => {
+                "a list of certificate types names X.509 alone, which goes without saying"
+            }
+            Self::NoCommonCertificateType => {
+                "no form of certificate in common (X.509 or raw public key)"
+            }
+            Self::BadRawPublicKey => "a raw public key is malformed or not alone",
             Self::BadCompressedCertificate => "a compressed certificate does not decompress",
             Self::BadCertificateStatus => "a certificate status is malformed or was not asked for",
             Self::BadTicketLifetime => "a ticket's lifetime is longer than seven days",

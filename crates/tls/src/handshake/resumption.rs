@@ -61,7 +61,7 @@ pub(crate) fn belongs(
         && session.context == config.resumption.context
         && session.server_name.as_deref() == server_name
         && session.is_fresh(config.common.clock.now())
-        && (config.client_auth != ClientAuth::Required || !session.peer_chain.is_empty())
+        && (config.client_auth != ClientAuth::Required || session.has_peer())
 }
 
 /// Judges a client's certificate again, by today's roots, lists and time. A refusal means a full handshake.
@@ -71,17 +71,19 @@ pub(crate) async fn still_trusted(
     session: &mut Session,
 ) -> Result<bool, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(true) };
-    if session.peer_chain.is_empty() {
+    if !session.has_peer() {
         return Ok(true);
     }
+    let chain = core::mem::take(&mut session.peer_chain);
     let shown = Shown {
-        side: Side::Client,
-        chain: core::mem::take(&mut session.peer_chain),
+        raw_public_key: session.peer_raw_public_key.take(),
         ocsp_response: session.ocsp_response.take(),
         signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
+        ..Shown::chain(Side::Client, chain)
     };
     let verdict = identity::judge(flow, verifier, &shown, None, config.common.clock.now()).await?;
     session.peer_chain = shown.chain;
+    session.peer_raw_public_key = shown.raw_public_key;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
     Ok(verdict.is_ok())

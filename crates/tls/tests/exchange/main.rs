@@ -15,6 +15,7 @@ mod negotiation;
 mod pair;
 mod pending;
 mod questions;
+mod raw_public_keys;
 mod reads;
 mod resumption;
 mod secrets;

@@ -11,7 +11,7 @@ use tercel_wire::{
     PskIdentity, PskKeyExchangeMode, ServerNameOffer,
 };
 
-use super::{group, negotiate};
+use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::compression;
@@ -271,6 +271,8 @@ impl Offer {
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             compress_certificate: (tls13 && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
+            server_certificate_type: certificate_type::offer(&config.server_certificate_types),
+            client_certificate_type: certificate_type::offer(&config.client_certificate_types),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
             supported_versions: tls13.then_some(List::of(&versions)),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use pki_types::CertificateDer;
 use tercel_wire::{
     Certificate, CertificateEntryExtensions, CertificateRequest, CertificateStatus,
-    CertificateVerify, ClientHello, ExtensionType, Finished, HandshakeMessage, HandshakeType, List,
-    ProtocolVersion, SerializedSct, SignatureScheme, Writer,
+    CertificateType, CertificateVerify, ClientHello, ExtensionType, Finished, HandshakeMessage,
+    HandshakeType, List, ProtocolVersion, SerializedSct, SignatureScheme, Writer,
 };
 
 use crate::config::client::ClientConfig;
@@ -18,6 +18,7 @@ use crate::config::compression::CompressCertificate;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::server::ServerConfig;
+use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::flow::{Flow, Message};
 use crate::handshake::identity::Shown;
@@ -57,26 +58,29 @@ pub(crate) struct Asked<'c> {
     side: Side,
     ocsp: bool,
     timestamps: bool,
+    certificate_type: CertificateType,
     schemes: &'c [SignatureScheme],
     compression: &'c compression::Algorithms,
 }
 
 impl<'c> Asked<'c> {
-    pub(crate) fn of_server(config: &'c ClientConfig) -> Self {
+    pub(crate) fn of_server(config: &'c ClientConfig, facts: &Facts) -> Self {
         Self {
             side: Side::Server,
             ocsp: config.request_ocsp,
             timestamps: config.request_timestamps,
+            certificate_type: facts.server_certificate_type,
             schemes: &config.common.signature_schemes,
             compression: config.common.offered_compression(),
         }
     }
 
-    pub(crate) fn of_client(config: &'c ServerConfig) -> Self {
+    pub(crate) fn of_client(config: &'c ServerConfig, facts: &Facts) -> Self {
         Self {
             side: Side::Client,
             ocsp: false,
             timestamps: false,
+            certificate_type: facts.client_certificate_type,
             schemes: &config.common.signature_schemes,
             compression: config.common.offered_compression(),
         }
@@ -127,8 +131,10 @@ pub(crate) fn send_certificate(
         signed_certificate_timestamp: timestamps,
         ..Default::default()
     };
-    let encode =
-        |out: &mut Vec<u8>| Certificate::encode_chain(context, credential.chain(), &of_leaf, out);
+    let encode = |out: &mut Vec<u8>| match credential.raw_key() {
+        Some(key) => Certificate::encode_chain(context, &[key], &of_leaf, out),
+        None => Certificate::encode_chain(context, credential.chain(), &of_leaf, out),
+    };
     let compressed = match wishes.compression {
         None => None,
         Some(algorithm) => {
@@ -187,10 +193,9 @@ pub(crate) async fn receive(
     let message = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
     let verify = CertificateVerify::parse(message.body())?;
     let content = signed_content(context_of(side), &transcript.digest());
-    let leaf = shown.chain.first().ok_or(Peer::EmptyCertificate)?;
     let version = ProtocolVersion::TLS1_3;
     let (scheme, signature) = (verify.algorithm, verify.signature);
-    signature::verify(leaf, scheme, version, asked.schemes, &content, signature)?;
+    signature::verify(&shown, scheme, version, asked.schemes, &content, signature)?;
     transcript.add(message.bytes());
     Ok(Some(Received { shown, scheme }))
 }
@@ -215,12 +220,11 @@ fn shown(body: &[u8], asked: Asked<'_>) -> Result<Option<Shown>, Error> {
     if !parsed.certificate_request_context.is_empty() {
         return Err(Peer::WrongCertificateContext.into());
     }
-    let mut shown = Shown {
-        side: asked.side,
-        chain: Vec::new(),
-        ocsp_response: None,
-        signed_certificate_timestamps: None,
-    };
+    if asked.certificate_type == CertificateType::RAW_PUBLIC_KEY {
+        return raw_public_key(&parsed, asked);
+    }
+    let mut shown = Shown::chain(asked.side, Vec::new());
+    shown.ocsp_requested = asked.ocsp;
     for entry in parsed.certificate_list {
         // Extensions answer what was asked. RFC 9846 4.5.1
         if !entry.extensions.types().all(|kind| asked.allows(kind)) {
@@ -235,6 +239,22 @@ fn shown(body: &[u8], asked: Asked<'_>) -> Result<Option<Shown>, Error> {
         shown.chain.push(CertificateDer::from(entry.cert_data.to_vec()));
     }
     Ok(if shown.chain.is_empty() { None } else { Some(shown) })
+}
+
+/// One key and nothing stapled to it, or none. RFC 9846 4.5.1
+fn raw_public_key(parsed: &Certificate<'_>, asked: Asked<'_>) -> Result<Option<Shown>, Error> {
+    let mut entries = parsed.certificate_list.iter();
+    let Some(entry) = entries.next() else { return Ok(None) };
+    if entries.next().is_some() {
+        return Err(Peer::BadRawPublicKey.into());
+    }
+    if entry.extensions.types().next().is_some() {
+        return Err(Peer::UnexpectedExtension.into());
+    }
+    let shown = Shown::raw_public_key(asked.side, entry.cert_data);
+    // What it is not comes to light before anything rests on it.
+    shown.public_key()?;
+    Ok(Some(shown))
 }
 
 /// A `SignedCertificateTimestampList` as its RFC writes it. RFC 6962 3.3

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    CertificateRequest, CompressionMethod, EncryptedExtensions, EndOfEarlyData, ExtensionType,
-    Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
+    CertificateRequest, CertificateType, CompressionMethod, EncryptedExtensions, EndOfEarlyData,
+    ExtensionType, Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello,
+    ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
@@ -18,6 +19,7 @@ use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::certificate_type;
 use crate::handshake::hello::offer::Offer;
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
@@ -107,7 +109,10 @@ pub(crate) async fn handshake(
         flow.install_write(client_handshake.duplicate());
     }
     if let Some(request) = request {
-        facts.own_signature_scheme = authenticate(flow, config, &mut transcript, request).await?;
+        certificate_type::check_client(config, &facts)?;
+        let kind = facts.client_certificate_type;
+        facts.own_signature_scheme =
+            authenticate(flow, config, &mut transcript, request, kind).await?;
     }
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
@@ -149,10 +154,11 @@ async fn verify_again(
         return Ok(());
     }
     let shown = Shown {
-        side: Side::Server,
-        chain: facts.peer_chain.clone(),
+        raw_public_key: facts.peer_raw_public_key.clone(),
+        ocsp_requested: config.request_ocsp,
         ocsp_response: facts.ocsp_response.clone(),
         signed_certificate_timestamps: facts.signed_certificate_timestamps.clone(),
+        ..Shown::chain(Side::Server, facts.peer_chain.clone())
     };
     let now = config.common.clock.now();
     identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await
@@ -167,7 +173,8 @@ async fn authenticate_server(
     facts: &mut Facts,
 ) -> Result<Option<Message>, Error> {
     let (request, certificate) = receive_request(flow, transcript).await?;
-    let asked = Asked::of_server(config);
+    certificate_type::check_server(config, facts)?;
+    let asked = Asked::of_server(config, facts);
     let server = auth::receive(flow, transcript, &certificate, asked).await?;
     let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
     let now = config.common.clock.now();
@@ -303,6 +310,8 @@ async fn receive_encrypted_extensions(
         }
         facts.alpn = Some(protocol.0.to_vec());
     }
+    let types = (extensions.server_certificate_type, extensions.client_certificate_type);
+    certificate_type::accept(types, config, facts)?;
     if extensions.early_data.is_some() {
         // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
         let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;
@@ -378,13 +387,16 @@ async fn authenticate(
     config: &Arc<ClientConfig>,
     transcript: &mut Transcript,
     message: Message,
+    certificate_type: CertificateType,
 ) -> Result<Option<tercel_wire::SignatureScheme>, Error> {
     let version = ProtocolVersion::TLS1_3;
     let body = message.body().to_vec();
-    let request = request_from_message(&body, version).ok_or(Peer::MissingServerExtension)?;
+    let request = request_from_message(&body, version, certificate_type)
+        .ok_or(Peer::MissingServerExtension)?;
     let mut chosen: Option<(Arc<Credential>, tercel_wire::SignatureScheme)> = None;
     if let Some(policy) = &config.credentials {
-        let source = || RequestSource::Request { message: message.into_bytes(), version };
+        let message = message.into_bytes();
+        let source = || RequestSource::Request { message, version, certificate_type };
         let credential = identity::select(flow, policy, &request, source).await?;
         if let Some(credential) = credential {
             let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;

@@ -23,7 +23,7 @@ use crate::error::{Error, Local, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::hello::retry::{self, Settled};
-use crate::handshake::hello::{group, negotiate, parse_hello};
+use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
 use crate::handshake::resumption::template as server_session;
@@ -53,6 +53,10 @@ pub(crate) async fn handshake(
     let Basis { early, psk_index, session, own, early_data } =
         choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
+    if let Some((credential, _)) = &own {
+        facts.server_certificate_type = credential.certificate_type();
+        facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
+    }
     transcript.add(&message);
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
@@ -72,7 +76,7 @@ pub(crate) async fn handshake(
         flow.install_read(client_handshake.duplicate());
     }
 
-    send_encrypted_extensions(flow, config, &hello, alpn, early_data, &mut transcript)?;
+    send_encrypted_extensions(flow, config, &hello, alpn, &facts, early_data, &mut transcript)?;
     if let Some((credential, scheme)) = &own {
         if config.client_auth != ClientAuth::None {
             send_certificate_request(flow, config, &mut transcript)?;
@@ -91,7 +95,7 @@ pub(crate) async fn handshake(
         flow.install_read(client_handshake.duplicate());
     }
     let shown = match &own {
-        Some(_) => receive_client_certificate(flow, config, &mut transcript).await?,
+        Some(_) => receive_client_certificate(flow, config, &facts, &mut transcript).await?,
         None => None,
     };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
@@ -275,12 +279,17 @@ fn send_encrypted_extensions(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     alpn: Option<&[u8]>,
+    facts: &Facts,
     early_data: bool,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let offered = &hello.extensions;
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
+    let (server_certificate_type, client_certificate_type) =
+        certificate_type::answers(hello, config, facts);
     let message = EncryptedExtensions {
+        server_certificate_type,
+        client_certificate_type,
         server_name: negotiate::server_name(hello).map(|_| ()),
         alpn: alpn.map(ProtocolName),
         record_size_limit: limit,
@@ -343,6 +352,7 @@ fn send_finished(
 async fn receive_client_certificate(
     flow: &mut Flow,
     config: &ServerConfig,
+    facts: &Facts,
     transcript: &mut Transcript,
 ) -> Result<Option<Received>, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(None) };
@@ -350,7 +360,8 @@ async fn receive_client_certificate(
         return Ok(None);
     }
     let message = flow.read().await;
-    let received = auth::receive(flow, transcript, &message, Asked::of_client(config)).await?;
+    let asked = Asked::of_client(config, facts);
+    let received = auth::receive(flow, transcript, &message, asked).await?;
     match &received {
         None if config.client_auth == ClientAuth::Required => {
             return Err(Peer::CertificateRequired.into());
