@@ -98,6 +98,10 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::RenegotiationMismatch => ":RENEGOTIATION_MISMATCH:",
         Peer::UnsafeLegacyRenegotiation => ":UNSAFE_LEGACY_RENEGOTIATION_DISABLED:",
         Peer::Renegotiation => ":NO_RENEGOTIATION:",
+        Peer::ExtendedMainSecretLost => ":RESUMED_EMS_SESSION_WITHOUT_EMS_EXTENSION:",
+        Peer::TooMuchEarlyData => ":TOO_MUCH_READ_EARLY_DATA:",
+        Peer::WrongVersionForEarlyData => ":WRONG_VERSION_ON_EARLY_DATA:",
+        Peer::EarlyDataMismatch => ":ALPN_MISMATCH_ON_EARLY_DATA:",
         Peer::MessageTooLong | Peer::IllegalParameter | Peer::WrongCertificateContext => {
             ":DECODE_ERROR:"
         }

@@ -56,8 +56,11 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     if expect.server_name.is_some() && expect.server_name != facts.server_name {
         return Err(unexpected("server name", &facts.server_name));
     }
-    // Nobody is asked about a peer that shows nothing, and nothing is held against it.
-    let verdict = seen.verdict.or(facts.peer_chain().is_empty().then_some(true));
+    // Nobody is asked about a peer that shows nothing, and nothing is held against it. A resumed peer
+    // was judged before, and is again only if the test wants that.
+    let unasked = facts.resumed && !options.reverify_on_resume;
+    let before = (facts.peer_chain().is_empty() || unasked).then_some(!options.verify_fail);
+    let verdict = seen.verdict.or(before);
     if expect.verify_result && verdict != Some(!options.verify_fail) {
         return Err(unexpected("verdict", &verdict));
     }
@@ -88,6 +91,7 @@ fn check_early_data(round: &Round<'_>, facts: &Facts) -> Result<(), Failure> {
 fn reasons(options: &Options, facts: &Facts) -> &'static [&'static str] {
     match facts.early_data {
         EarlyData::Accepted => &["accept"],
+        _ if !options.enable_early_data => &["disabled"],
         EarlyData::Rejected if facts.retried && !(options.server && !facts.resumed) => {
             &["hello_retry_request"]
         }
@@ -96,7 +100,6 @@ fn reasons(options: &Options, facts: &Facts) -> &'static [&'static str] {
             &["alpn_mismatch", "ticket_age_skew", "unsupported_for_session"]
         }
         EarlyData::Rejected => &["peer_declined"],
-        _ if !options.enable_early_data => &["disabled"],
         _ if facts.version != ProtocolVersion::TLS1_3 => &["protocol_version"],
         _ if !facts.resumed => &["no_session_offered"],
         _ if options.server => &["peer_declined"],

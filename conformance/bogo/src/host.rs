@@ -15,19 +15,17 @@ pub(crate) struct Host {
     pub(crate) judge: Arc<Judge>,
     /// Sessions travel in tickets, if there may be any.
     pub(crate) tickets: Arc<ServerConfig>,
-    /// Sessions are kept here.
+    /// Sessions may also be kept here.
     pub(crate) stored: Arc<ServerConfig>,
 }
 
 impl Host {
-    /// Sessions are stored for clients of TLS 1.2 that take no tickets, and if there may be no tickets.
-    /// BoringSSL does the same, while the library would store all sessions once it has a store.
+    /// Sessions of TLS 1.2 are stored for clients that take no tickets, and those of TLS 1.3 never: once the
+    /// library has a store, it stores them all.
     fn stores(&self, hello: &ClientHello<'_>) -> bool {
-        let options = &self.judge.options;
+        let ours = versions(&self.judge.options).contains(&ProtocolVersion::TLS1_3);
         let theirs = hello.extensions.supported_versions;
-        let tls13 = versions(options).contains(&ProtocolVersion::TLS1_3)
-            && theirs.is_some_and(|versions| versions.contains(ProtocolVersion::TLS1_3));
-        !tls13 && (options.no_ticket || hello.extensions.session_ticket.is_none())
+        !(ours && theirs.is_some_and(|versions| versions.contains(ProtocolVersion::TLS1_3)))
     }
 }
 

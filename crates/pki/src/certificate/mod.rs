@@ -42,6 +42,13 @@ pub fn subject_public_key_info<'a>(
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
+/// The last moment at which a certificate is valid.
+pub fn not_after(certificate: &CertificateDer<'_>) -> Result<UnixTime, RefusalReason> {
+    Certificate::parse(certificate)
+        .map(|parsed| parsed.not_after)
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
 /// The DNS names a certificate is valid for, wildcards included, as text.
 pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
     Certificate::parse(certificate)

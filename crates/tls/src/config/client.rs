@@ -238,8 +238,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Judges the server's stored certificate again at each resumption. Default: off; its own expiry
-    /// bounds a session in any case.
+    /// Judges the server's stored certificate again before a session is offered; if it is refused, the
+    /// handshake is a full one. Default: off; an expired certificate ends a session in any case.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
         self.resumption.verify_again = on;
@@ -247,7 +247,9 @@ impl ClientConfigBuilder {
     }
 
     /// What this configuration's sessions are stored under besides the server's name, for stores that
-    /// several configurations share.
+    /// several configurations or processes share. Roots and protocols are part of that in any case; with
+    /// a verifier of another kind, or client credentials, only configurations with a label share, and
+    /// equal labels must mean equal decisions.
     #[must_use]
     pub fn session_context(mut self, label: &[u8]) -> Self {
         self.resumption.label = label.to_vec();
@@ -274,10 +276,12 @@ impl ClientConfigBuilder {
         if self.default_store && resumption.store.is_none() {
             resumption.store = Some(Arc::new(ClientMemoryStore::default()));
         }
-        resumption.context = client_context(&resumption.label, &common);
+        let verifier = verifier.ok_or(ConfigError::NoVerifier)?;
+        let shows = self.credentials.is_some();
+        resumption.context = client_context(&resumption.label, &common, &verifier, shows)?;
         Ok(Arc::new(ClientConfig {
             resumption,
-            verifier: verifier.ok_or(ConfigError::NoVerifier)?,
+            verifier,
             server_certificate_types,
             client_certificate_types,
             common,

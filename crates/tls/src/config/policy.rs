@@ -53,6 +53,12 @@ pub trait VerifyPeer: Send + Sync {
     /// A [`Refusal`] with the reason; it is kept and can be had from [`crate::Handshake::refusal`].
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>>;
 
+    /// A digest of all that this verifier decides by, or `None` if that cannot be told. What was accepted
+    /// under one fingerprint is resumed only under the same.
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        None
+    }
+
     /// DER names of the authorities trusted, sent to clients in `CertificateRequest`. RFC 9846 4.3.4
     fn authorities(&self) -> Vec<Vec<u8>> {
         Vec::new()

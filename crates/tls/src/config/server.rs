@@ -280,7 +280,8 @@ impl ServerConfigBuilder {
             return Err(ConfigError::BadCertificateTypes);
         }
         let mut resumption = self.resumption;
-        if self.default_tickets && resumption.tickets.is_none() {
+        // Who keeps sessions does not give them away as well, unless asked to.
+        if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {
             let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }

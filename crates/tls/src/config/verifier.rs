@@ -16,6 +16,8 @@ use super::policy::{PeerIdentity, Policy, Side, VerifyPeer};
 pub struct ChainPolicy {
     verifier: ChainVerifier,
     authorities: Vec<Vec<u8>>,
+    /// Of the roots, if they are all there is.
+    fingerprint: Option<[u8; 32]>,
 }
 
 impl ChainPolicy {
@@ -24,15 +26,17 @@ impl ChainPolicy {
     /// # Errors
     /// [`ConfigError::NothingTrusted`] if there is no root.
     pub fn new(roots: Roots) -> Result<Self, ConfigError> {
+        let fingerprint = Some(roots.fingerprint());
         let verifier = ChainVerifier::builder(Arc::new(roots)).build();
-        verifier.map(Self::with_verifier).map_err(|_| ConfigError::NothingTrusted)
+        let policy = verifier.map(Self::with_verifier).map_err(|_| ConfigError::NothingTrusted)?;
+        Ok(Self { fingerprint, ..policy })
     }
 
     /// Uses a chain verifier with settings of its own.
     #[must_use]
     pub fn with_verifier(verifier: ChainVerifier) -> Self {
         let authorities = verifier.roots().subjects().collect();
-        Self { verifier, authorities }
+        Self { verifier, authorities, fingerprint: None }
     }
 }
 
@@ -52,6 +56,10 @@ impl VerifyPeer for ChainPolicy {
                 identity.now,
             )
             .map(|_| ())
+    }
+
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        self.fingerprint
     }
 
     fn authorities(&self) -> Vec<Vec<u8>> {

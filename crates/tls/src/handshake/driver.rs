@@ -280,7 +280,7 @@ impl Driver {
                     self.window = Window::Nothing;
                 }
                 Command::HalfRtt => self.window = Window::HalfRtt,
-                Command::SkipEarlyData => self.opener.skip_early_data(),
+                Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
                 Command::StopSkippingEarlyData => self.opener.stop_skipping(),
                 Command::Padding(padding) => self.sender.sealer().set_padding(padding),
             }

@@ -14,8 +14,10 @@ use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::session::state::Session;
+use crate::ticket::TicketSealer;
 
-/// The session that a ticket or id names, wherever it is kept. A single-use one is taken from its store.
+/// The session that a ticket or id names, wherever it is kept. Who asks for one that may be used once
+/// takes it with [`claim`] when it is clear that it will be used; an application that is asked takes it at once.
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -28,13 +30,8 @@ pub(crate) async fn find(
     let bytes = match (sealed, &resumption.store) {
         (Some(bytes), _) => Some(bytes),
         (None, None) => None,
-        (None, Some(Policy::Here(store))) => {
-            if single_use {
-                store.take(name, now)
-            } else {
-                store.get(name, now)
-            }
-        }
+        // One that may be used once is looked at here and taken by `claim`.
+        (None, Some(Policy::Here(store))) => store.get(name, now),
         (None, Some(Policy::Ask)) => {
             let question = FindSessionQuestion { identity: name.to_vec(), single_use };
             match flow.ask(Question::FindSession(question)).await {
@@ -47,6 +44,15 @@ pub(crate) async fn find(
     let session = Session::from_bytes(&bytes);
     tercel_crypto::wipe(&mut bytes);
     Ok(session)
+}
+
+/// Takes a session that may be used once out of its store: `false` if somebody else was faster.
+pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
+    let resumption = &config.resumption;
+    let now = config.common.clock.now();
+    let Some(Policy::Here(store)) = &resumption.store else { return true };
+    let is_sealed = |tickets: &dyn TicketSealer| tickets.open(name, now).is_some();
+    store.take(name, now).is_some() || resumption.tickets.as_deref().is_some_and(is_sealed)
 }
 
 /// Whether a session was made by a configuration like this one, for this name, and is not too old.

@@ -80,8 +80,8 @@ impl Opener {
     }
 
     /// Pass over early data that we do not accept.
-    pub(crate) fn skip_early_data(&mut self) {
-        self.skip = Some(limits::MAX_SKIPPED_EARLY_DATA);
+    pub(crate) fn skip_early_data(&mut self, bytes: usize) {
+        self.skip = Some(bytes);
     }
 
     /// After this point a record that does not open is an error again.

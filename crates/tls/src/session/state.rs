@@ -116,7 +116,13 @@ impl Session {
 
     /// The bytes, or `None` if a part is longer than its length field.
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(192);
+        // Room from the start: what grows leaves its secret behind.
+        let chain: usize = self.peer_chain.iter().map(|certificate| certificate.len()).sum();
+        let stapled = self.ocsp_response.as_ref().map_or(0, Vec::len);
+        let timestamps = self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len);
+        let parts = [chain, stapled, timestamps, self.identity.len(), 1024];
+        let room = parts.into_iter().fold(0_usize, usize::saturating_add);
+        let mut bytes = Vec::with_capacity(room);
         let mut w = Writer::new(&mut bytes);
         w.u8(FORMAT);
         w.u16(self.version.0);

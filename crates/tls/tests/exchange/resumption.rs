@@ -357,6 +357,31 @@ fn early_data_is_rejected_when_the_protocol_changed() {
 }
 
 #[test]
+fn a_session_without_a_protocol_has_early_data_whatever_is_on_offer() {
+    let client = client().early_data(true).alpn(&["a"]).build().unwrap();
+    let server = server().early_data(14336, guard()).build().unwrap();
+    early_visit(&client, &server, b"early");
+    let (second, _) = early_visit(&client, &server, b"early");
+    assert_eq!((second.client, second.server), (EarlyData::Accepted, EarlyData::Accepted));
+}
+
+#[test]
+fn early_data_that_a_retry_rejects_is_known_to_both_sides() {
+    let p256 = [tercel::wire::NamedGroup::SECP256R1];
+    let client = client().early_data(true).key_shares(&p256).build().unwrap();
+    let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
+    let server = |group| {
+        let tickets = Arc::clone(&tickets);
+        server().tickets(tickets).groups(&[group]).early_data(14336, guard()).build().unwrap()
+    };
+    early_visit(&client, &server(tercel::wire::NamedGroup::SECP256R1), b"early");
+    let retries = server(tercel::wire::NamedGroup::SECP384R1);
+    let (second, _) = early_visit(&client, &retries, b"early");
+    assert_eq!((second.client, second.server), (EarlyData::Rejected, EarlyData::Rejected));
+    assert!(second.resumed && second.read.is_empty());
+}
+
+#[test]
 fn early_data_with_an_age_that_does_not_fit_is_rejected() {
     let (ours, theirs) = (Dial::new(), Dial::new());
     let client =

@@ -46,7 +46,7 @@ pub(crate) async fn client(
     name: ServerName<'static>,
 ) -> Result<Established, Error> {
     flow.order(first_limit(&config.common));
-    let session = client_session::take(&config, &name);
+    let session = client_session::offerable(&mut flow, &config, &name).await?;
     let mut offer = Offer::new(&config, name, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;

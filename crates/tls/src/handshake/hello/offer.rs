@@ -96,10 +96,9 @@ impl Offer {
     /// Early data goes with the parameters of the session: they must still be on offer. RFC 9846 4.3.10
     fn may_send_early(&self, config: &ClientConfig) -> bool {
         let Some(session) = self.session13() else { return false };
-        let alpn_fits = match &session.alpn {
-            Some(protocol) => config.common.alpn.contains(protocol),
-            None => config.common.alpn.is_empty(),
-        };
+        // A server that chose no protocol may choose none again, whatever is on offer.
+        let alpn_fits =
+            session.alpn.as_ref().is_none_or(|protocol| config.common.alpn.contains(protocol));
         config.resumption.early_data && session.max_early_data > 0 && alpn_fits
     }
 
@@ -112,8 +111,10 @@ impl Offer {
         let (secret, limit) = (self.early_secret(session), session.max_early_data);
         let mut transcript = Transcript::new(session.suite.hash);
         transcript.add(&self.message);
+        let exporter = secret.early_exporter_secret(&transcript.digest());
         let secret = secret.client_early_traffic_secret(&transcript.digest());
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
+        log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
         flow.order(Command::WriteEarlyData { secret, limit });
     }
@@ -134,8 +135,9 @@ impl Offer {
     ) -> Result<(), Error> {
         self.early_data = false;
         // A key whose hash is not the suite's cannot be chosen any more. RFC 9846 4.2.2
-        self.session =
-            self.session.take().filter(|session| session.suite.hash == before.algorithm());
+        self.session = self.session.take().filter(|session| {
+            session.version != ProtocolVersion::TLS1_3 || session.suite.hash == before.algorithm()
+        });
         let shares = match group {
             None => self.shares(config),
             Some(group) => {

@@ -16,6 +16,7 @@ use crate::handshake::flow::{Command, Flow};
 use crate::handshake::question::SharedHello;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
+use crate::record::limits;
 
 /// What is settled once the hello to go on with is there.
 pub(crate) struct Settled {
@@ -25,6 +26,8 @@ pub(crate) struct Settled {
     /// Up to `hello`, which is not in it yet: binders are over less than the whole.
     pub(crate) transcript: Transcript,
     pub(crate) retried: bool,
+    /// Whether the hello that was answered with a retry offered early data.
+    pub(crate) early_data_lost: bool,
 }
 
 /// Chooses suite and group, and asks for another hello if this one has no share for the group.
@@ -39,10 +42,20 @@ pub(crate) async fn settle(
     let group = negotiate::group13(&hello, config)?;
     if has_share(&hello, group) {
         let transcript = Transcript::new(suite.hash);
-        return Ok(Settled { hello: first, suite, group, transcript, retried: false });
+        return Ok(Settled {
+            hello: first,
+            suite,
+            group,
+            transcript,
+            retried: false,
+            early_data_lost: false,
+        });
     }
-    if hello.extensions.early_data.is_some() {
-        flow.order(Command::SkipEarlyData);
+    let early_data_lost = hello.extensions.early_data.is_some();
+    if early_data_lost {
+        flow.order(Command::SkipEarlyData {
+            limit: limits::skipped_early_data(config.resumption.max_early_data),
+        });
     }
     let mut transcript = Transcript::after_retry(suite.hash, &first);
     send_retry(flow, &hello, suite, group, &mut transcript)?;
@@ -50,7 +63,7 @@ pub(crate) async fn settle(
     flow.order(Command::StopSkippingEarlyData);
     let second: SharedHello = message.into_bytes().into();
     compare(&hello, &parse_hello(&second)?, group)?;
-    Ok(Settled { hello: second, suite, group, transcript, retried: true })
+    Ok(Settled { hello: second, suite, group, transcript, retried: true, early_data_lost })
 }
 
 /// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2

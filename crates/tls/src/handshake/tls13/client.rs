@@ -22,7 +22,7 @@ use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::certificate_type;
 use crate::handshake::hello::offer::Offer;
-use crate::handshake::identity::{self, Shown};
+use crate::handshake::identity;
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::transcript::Transcript;
@@ -59,11 +59,10 @@ pub(crate) async fn handshake(
         Some(session) => EarlySecret::new(suite, Some(session.secret.as_bytes())),
         None => EarlySecret::new(suite, None),
     };
-    let early_exporter = offer.early_data.then(|| {
+    // Without the session's key anyone could compute it.
+    let early_exporter = (offer.early_data && session.is_some()).then(|| {
         let digest = Transcript::new(suite.hash).digest_with(&offer.message);
-        let secret = early.early_exporter_secret(&digest);
-        log.log("EARLY_EXPORTER_SECRET", secret.as_bytes());
-        Box::new(Exporter::tls13(secret))
+        Box::new(Exporter::tls13(early.early_exporter_secret(&digest)))
     });
     transcript.add(message.bytes());
     let secrets = early.into_handshake(&shared);
@@ -81,7 +80,7 @@ pub(crate) async fn handshake(
         flow,
         config,
         &offer,
-        session.as_deref().filter(|session| session.suite == suite),
+        session.as_deref(),
         &mut transcript,
         &mut facts,
     )
@@ -94,7 +93,6 @@ pub(crate) async fn handshake(
     let request = match session {
         Some(session) => {
             session.into_facts(&mut facts);
-            verify_again(flow, config, &offer, &facts).await?;
             None
         }
         None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
@@ -115,6 +113,7 @@ pub(crate) async fn handshake(
         facts.own_signature_scheme =
             authenticate(flow, config, &mut transcript, request, kind).await?;
     }
+    let accepted = facts.early_data == EarlyData::Accepted;
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
@@ -124,7 +123,7 @@ pub(crate) async fn handshake(
     Ok(Established {
         facts,
         exporter: main.exporter,
-        early_exporter,
+        early_exporter: early_exporter.filter(|_| accepted),
         tolerate_truncation: config.common.tolerate_truncation,
         tickets,
     })
@@ -142,27 +141,6 @@ fn resumed_session(
         return Err(Peer::WrongCipherSuiteChosen.into());
     }
     Ok(Some(session))
-}
-
-/// A resumed server is judged again if the configuration says so.
-async fn verify_again(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    offer: &Offer,
-    facts: &Facts,
-) -> Result<(), Error> {
-    if !config.resumption.verify_again {
-        return Ok(());
-    }
-    let shown = Shown {
-        raw_public_key: facts.peer_raw_public_key.clone(),
-        ocsp_requested: config.request_ocsp,
-        ocsp_response: facts.ocsp_response.clone(),
-        signed_certificate_timestamps: facts.signed_certificate_timestamps.clone(),
-        ..Shown::chain(Side::Server, facts.peer_chain.clone())
-    };
-    let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await
 }
 
 /// The server's request, if it has one, its certificate and its proof.
@@ -212,7 +190,7 @@ async fn receive_encrypted_extensions(
     if extensions.early_data.is_some() {
         // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
         let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;
-        if session.alpn != facts.alpn {
+        if session.suite.code != facts.cipher_suite || session.alpn != facts.alpn {
             return Err(Peer::EarlyDataMismatch.into());
         }
         facts.early_data = EarlyData::Accepted;

@@ -32,6 +32,7 @@ use crate::handshake::transcript::Transcript;
 use crate::handshake::{compression, identity, record_limits};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
+use crate::record::limits;
 use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
@@ -42,11 +43,16 @@ pub(crate) async fn handshake(
 ) -> Result<Established, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
     let settled = retry::settle(flow, config, first).await?;
-    let Settled { hello: message, suite, group, mut transcript, retried } = settled;
+    let Settled { hello: message, suite, group, mut transcript, retried, early_data_lost } =
+        settled;
     let hello = parse_hello(&message)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.group = Some(group);
     facts.retried = retried;
+    // A retry rejects early data, and the second hello does not offer it. RFC 9846 4.3.10
+    if early_data_lost {
+        facts.early_data = EarlyData::Rejected;
+    }
     facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
@@ -77,7 +83,7 @@ pub(crate) async fn handshake(
         flow.install_read(client_handshake.duplicate());
     }
 
-    send_encrypted_extensions(flow, config, &hello, alpn, &facts, early_data, &mut transcript)?;
+    send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
     if let Some((credential, scheme)) = &own {
         if config.client_auth != ClientAuth::None {
             send_certificate_request(flow, config, &mut transcript)?;
@@ -95,6 +101,9 @@ pub(crate) async fn handshake(
         EndOfEarlyData::parse(end.body())?;
         transcript.add(end.bytes());
         flow.install_read(client_handshake.duplicate());
+        let theirs = hello.extensions.record_size_limit;
+        let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
+        flow.order(record_limits::tls13(&config.common, theirs, ours));
     }
     let shown = match &own {
         Some(_) => receive_client_certificate(flow, config, &facts, &mut transcript).await?,
@@ -241,7 +250,9 @@ fn receive_early_data(
     hello.extensions.early_data?;
     if !admitted {
         facts.early_data = EarlyData::Rejected;
-        flow.order(Command::SkipEarlyData);
+        flow.order(Command::SkipEarlyData {
+            limit: limits::skipped_early_data(config.resumption.max_early_data),
+        });
         return None;
     }
     facts.early_data = EarlyData::Accepted;
@@ -259,9 +270,7 @@ fn send_encrypted_extensions(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-    alpn: Option<&[u8]>,
     facts: &Facts,
-    early_data: bool,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let offered = &hello.extensions;
@@ -271,13 +280,17 @@ fn send_encrypted_extensions(
     let message = EncryptedExtensions {
         server_certificate_type,
         client_certificate_type,
-        server_name: negotiate::server_name(hello).map(|_| ()),
-        alpn: alpn.map(ProtocolName),
+        // A resumed session has its name already. RFC 6066 3
+        server_name: facts.server_name.as_ref().filter(|_| !facts.resumed).map(|_| ()),
+        alpn: facts.alpn.as_deref().map(ProtocolName),
         record_size_limit: limit,
-        early_data: early_data.then_some(()),
+        early_data: (facts.early_data == EarlyData::Accepted).then_some(()),
         ..Default::default()
     };
-    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
+    // Early data was sent before our limit could be known.
+    let reads_early = facts.early_data == EarlyData::Accepted;
+    let ours = limit.filter(|_| !reads_early);
+    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours));
     flow.order(Command::Padding(config.common.padding));
     flow.send(&message, transcript)
 }
