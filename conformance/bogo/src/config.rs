@@ -211,7 +211,8 @@ fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Load
         credential = credential.ocsp_response(from.ocsp_response.clone());
     }
     if !from.signed_cert_timestamps.is_empty() {
-        credential = credential.signed_certificate_timestamps(from.signed_cert_timestamps.clone());
+        let timestamps = from.signed_cert_timestamps.clone();
+        credential = credential.signed_certificate_timestamps(timestamps).map_err(unusable)?;
     }
     if let Some(schemes) = signing_schemes(from, options) {
         credential = credential.signature_schemes(schemes);

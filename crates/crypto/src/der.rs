@@ -5,6 +5,7 @@
 //! `signing_key.rs`, the one user.
 
 use crate::backend::ec::Curve;
+use crate::backend::ml_dsa::ParameterSet;
 
 /// `AlgorithmIdentifier` of rsaEncryption (RFC 3279 2.3.1).
 pub(crate) const RSA_ENCRYPTION: &[u8] =
@@ -28,6 +29,15 @@ pub(crate) fn ec_algorithm(curve: Curve) -> &'static [u8] {
             0x30, 16, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1, // id-ecPublicKey
             6, 5, 0x2b, 0x81, 4, 0, 35,
         ],
+    }
+}
+
+/// `AlgorithmIdentifier` of id-ml-dsa-44 and its sisters (RFC 9881 2).
+pub(crate) fn ml_dsa(set: ParameterSet) -> &'static [u8] {
+    match set {
+        ParameterSet::MlDsa44 => &[0x30, 11, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 3, 17],
+        ParameterSet::MlDsa65 => &[0x30, 11, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 3, 18],
+        ParameterSet::MlDsa87 => &[0x30, 11, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 3, 19],
     }
 }
 

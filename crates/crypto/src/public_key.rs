@@ -7,6 +7,7 @@ use core::fmt;
 
 use crate::backend::ec::EcKey;
 use crate::backend::ed25519;
+use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
 use crate::signature::{Scheme, pss_algorithms};
@@ -20,6 +21,7 @@ enum Inner {
     RsaPss(RsaKey, &'static [SignatureAlgorithm]),
     Ec(EcKey),
     Ed25519([u8; 32]),
+    MlDsa(MlDsaKey),
 }
 
 impl PublicKey {
@@ -40,17 +42,21 @@ impl PublicKey {
                 let bytes = bytes.as_bytes().try_into().map_err(|_| CryptoError::InvalidKey)?;
                 Inner::Ed25519(bytes)
             }
+            Contents::MlDsa(key) => Inner::MlDsa(key),
         };
         Ok(Self(inner))
     }
 
     /// Parses the bits inside a `SubjectPublicKeyInfo` whose algorithm the caller has read: an
-    /// `RSAPublicKey`, an uncompressed point or 32 bytes.
+    /// `RSAPublicKey`, an uncompressed point, or plain bytes.
     ///
     /// # Errors
     ///
     /// [`CryptoError::InvalidKey`] for a key that is malformed or of a refused size.
     pub fn from_raw(kind: KeyKind, bits: &[u8]) -> Result<Self, CryptoError> {
+        if let Some(set) = kind.parameter_set() {
+            return MlDsaKey::from_public_bytes(set, bits).map(|key| Self(Inner::MlDsa(key)));
+        }
         let inner = match (kind, kind.curve()) {
             (_, Some(curve)) => Inner::Ec(EcKey::from_point(curve, bits, CryptoError::InvalidKey)?),
             (KeyKind::Ed25519, None) => {
@@ -73,16 +79,18 @@ impl PublicKey {
             Inner::RsaPss(..) => KeyKind::RsaPss,
             Inner::Ec(key) => key.curve().into(),
             Inner::Ed25519(_) => KeyKind::Ed25519,
+            Inner::MlDsa(key) => key.set().into(),
         }
     }
 
-    /// Its size as people give it: the modulus's bits, or the field's.
+    /// Its size as people give it: the modulus's bits, the field's, or the public key's.
     #[must_use]
     pub fn bits(&self) -> usize {
         match &self.0 {
             Inner::Rsa(key) | Inner::RsaPss(key, _) => key.bits(),
             Inner::Ec(key) => key.curve().bits(),
             Inner::Ed25519(_) => 256,
+            Inner::MlDsa(key) => key.set().public_key_len() * 8,
         }
     }
 
@@ -91,7 +99,7 @@ impl PublicKey {
     pub fn algorithms(&self) -> &'static [SignatureAlgorithm] {
         match &self.0 {
             Inner::RsaPss(_, algorithms) => algorithms,
-            Inner::Rsa(_) | Inner::Ec(_) | Inner::Ed25519(_) => self.kind().algorithms(),
+            _ => self.kind().algorithms(),
         }
     }
 
@@ -122,6 +130,9 @@ impl PublicKey {
             (Inner::Ed25519(key), Scheme::Ed25519) => {
                 let signature = signature.try_into().map_err(|_| CryptoError::Rejected)?;
                 ed25519::verify(key, message, signature)
+            }
+            (Inner::MlDsa(key), Scheme::MlDsa(set)) if key.set() == set => {
+                key.verify(message, signature)
             }
             _ => Err(CryptoError::Unsupported),
         }

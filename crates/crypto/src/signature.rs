@@ -6,12 +6,14 @@
 
 use crate::HashAlgorithm;
 use crate::backend::ec::Curve;
+use crate::backend::ml_dsa::ParameterSet;
 use crate::backend::rsa::Padding;
 
 /// How a signature is made. The curve of an ECDSA signature belongs to the key, not to the
 /// algorithm.
 ///
-/// RSA-PSS uses one hash throughout and a salt of its length; ECDSA signatures are in DER.
+/// RSA-PSS uses one hash throughout and a salt of its length; ECDSA signatures are in DER; ML-DSA
+/// is the pure form with an empty context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SignatureAlgorithm {
@@ -35,6 +37,12 @@ pub enum SignatureAlgorithm {
     EcdsaSha512,
     /// Ed25519, which hashes by itself.
     Ed25519,
+    /// ML-DSA-44, FIPS 204.
+    MlDsa44,
+    /// ML-DSA-65, FIPS 204.
+    MlDsa65,
+    /// ML-DSA-87, FIPS 204.
+    MlDsa87,
 }
 
 impl SignatureAlgorithm {
@@ -50,6 +58,9 @@ impl SignatureAlgorithm {
             Self::EcdsaSha384 => Scheme::Ecdsa(HashAlgorithm::Sha384),
             Self::EcdsaSha512 => Scheme::Ecdsa(HashAlgorithm::Sha512),
             Self::Ed25519 => Scheme::Ed25519,
+            Self::MlDsa44 => Scheme::MlDsa(ParameterSet::MlDsa44),
+            Self::MlDsa65 => Scheme::MlDsa(ParameterSet::MlDsa65),
+            Self::MlDsa87 => Scheme::MlDsa(ParameterSet::MlDsa87),
         }
     }
 }
@@ -70,6 +81,12 @@ pub enum KeyKind {
     EcdsaP521,
     /// Ed25519.
     Ed25519,
+    /// ML-DSA-44.
+    MlDsa44,
+    /// ML-DSA-65.
+    MlDsa65,
+    /// ML-DSA-87.
+    MlDsa87,
 }
 
 impl KeyKind {
@@ -91,6 +108,9 @@ impl KeyKind {
             Self::EcdsaP384 => &[A::EcdsaSha384, A::EcdsaSha256, A::EcdsaSha512],
             Self::EcdsaP521 => &[A::EcdsaSha512, A::EcdsaSha256, A::EcdsaSha384],
             Self::Ed25519 => &[A::Ed25519],
+            Self::MlDsa44 => &[A::MlDsa44],
+            Self::MlDsa65 => &[A::MlDsa65],
+            Self::MlDsa87 => &[A::MlDsa87],
         }
     }
 
@@ -100,7 +120,17 @@ impl KeyKind {
             Self::EcdsaP256 => Some(Curve::P256),
             Self::EcdsaP384 => Some(Curve::P384),
             Self::EcdsaP521 => Some(Curve::P521),
-            Self::Rsa | Self::RsaPss | Self::Ed25519 => None,
+            _ => None,
+        }
+    }
+
+    /// The parameter set of an ML-DSA key.
+    pub(crate) fn parameter_set(self) -> Option<ParameterSet> {
+        match self {
+            Self::MlDsa44 => Some(ParameterSet::MlDsa44),
+            Self::MlDsa65 => Some(ParameterSet::MlDsa65),
+            Self::MlDsa87 => Some(ParameterSet::MlDsa87),
+            _ => None,
         }
     }
 }
@@ -115,12 +145,23 @@ impl From<Curve> for KeyKind {
     }
 }
 
+impl From<ParameterSet> for KeyKind {
+    fn from(set: ParameterSet) -> Self {
+        match set {
+            ParameterSet::MlDsa44 => Self::MlDsa44,
+            ParameterSet::MlDsa65 => Self::MlDsa65,
+            ParameterSet::MlDsa87 => Self::MlDsa87,
+        }
+    }
+}
+
 /// A [`SignatureAlgorithm`] taken apart.
 #[derive(Clone, Copy)]
 pub(crate) enum Scheme {
     Rsa(Padding, HashAlgorithm),
     Ecdsa(HashAlgorithm),
     Ed25519,
+    MlDsa(ParameterSet),
 }
 
 /// What an id-RSASSA-PSS key may do: everything, or what its parameters leave.

@@ -8,6 +8,7 @@ use core::fmt;
 
 use crate::backend::ec::EcKey;
 use crate::backend::ed25519;
+use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
 use crate::public_key::of_allowed_size;
@@ -48,10 +49,12 @@ enum Inner {
     Ec(EcKey),
     /// The expanded seed, boxed so that moving the key leaves no copy behind.
     Ed25519(Box<Secret>),
+    MlDsa(MlDsaKey),
 }
 
 impl SigningKey {
-    /// Parses a private key in DER: PKCS#8, PKCS#1 or SEC 1, whichever it is.
+    /// Parses a private key in DER: PKCS#8, PKCS#1 or SEC 1, whichever it is. An ML-DSA key may be
+    /// given as its seed, expanded, or both (RFC 9881 6).
     ///
     /// # Errors
     ///
@@ -75,16 +78,18 @@ impl SigningKey {
             Inner::RsaPss(..) => KeyKind::RsaPss,
             Inner::Ec(key) => key.curve().into(),
             Inner::Ed25519(_) => KeyKind::Ed25519,
+            Inner::MlDsa(key) => key.set().into(),
         }
     }
 
-    /// Its size as people give it: the modulus's bits, or the field's.
+    /// Its size as people give it: the modulus's bits, the field's, or the public key's.
     #[must_use]
     pub fn bits(&self) -> usize {
         match &self.inner {
             Inner::Rsa(key) | Inner::RsaPss(key, _) => key.bits(),
             Inner::Ec(key) => key.curve().bits(),
             Inner::Ed25519(_) => 256,
+            Inner::MlDsa(key) => key.set().public_key_len() * 8,
         }
     }
 
@@ -93,7 +98,7 @@ impl SigningKey {
     pub fn algorithms(&self) -> &'static [SignatureAlgorithm] {
         match &self.inner {
             Inner::RsaPss(_, algorithms) => algorithms,
-            Inner::Rsa(_) | Inner::Ec(_) | Inner::Ed25519(_) => self.kind().algorithms(),
+            _ => self.kind().algorithms(),
         }
     }
 
@@ -130,6 +135,7 @@ impl SigningKey {
                 ed25519::sign(private, message, out)?;
                 Ok(signature)
             }
+            (Inner::MlDsa(key), Scheme::MlDsa(set)) if key.set() == set => key.sign(message),
             _ => Err(CryptoError::Unsupported),
         }
     }
@@ -164,6 +170,10 @@ impl SigningKey {
                 // The second half of the private form is the public key.
                 let spki = der::spki(der::ED25519, &private.as_bytes()[32..]);
                 (Inner::Ed25519(private), spki)
+            }
+            Contents::MlDsa(key) => {
+                let spki = der::spki(der::ml_dsa(key.set()), &key.public_bytes()?);
+                (Inner::MlDsa(key), spki)
             }
         };
         Ok(Self { inner, spki: spki.into() })

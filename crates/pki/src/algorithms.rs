@@ -1,8 +1,7 @@
 //! The signature algorithms a certificate may be signed with.
 //!
 //! Each pairs the two identifiers found in certificates (of the issuer's key and of the signature) with the algorithm of
-//! `tercel-crypto` that verifies it. SHA-1 and MD5 are absent, so they are refused. ML-DSA belongs here once the
-//! cryptography below knows it.
+//! `tercel-crypto` that verifies it. SHA-1 and MD5 are absent, so they are refused.
 
 use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm};
@@ -54,8 +53,10 @@ impl SignatureVerificationAlgorithm for CertificateAlgorithm {
     }
 }
 
-const ALL: [&CertificateAlgorithm; 25] = {
-    use KeyKind::{EcdsaP256, EcdsaP384, EcdsaP521, Ed25519, Rsa, RsaPss};
+const ALL: [&CertificateAlgorithm; 28] = {
+    use KeyKind::{
+        EcdsaP256, EcdsaP384, EcdsaP521, Ed25519, MlDsa44, MlDsa65, MlDsa87, Rsa, RsaPss,
+    };
     use SignatureAlgorithm as S;
     use alg_id as id;
     [
@@ -72,6 +73,10 @@ const ALL: [&CertificateAlgorithm; 25] = {
         &entry(EcdsaP521, S::EcdsaSha384, id::ECDSA_P521, id::ECDSA_SHA384),
         &entry(EcdsaP521, S::EcdsaSha512, id::ECDSA_P521, id::ECDSA_SHA512),
         &entry(Ed25519, S::Ed25519, id::ED25519, id::ED25519),
+        // Key and signature share one identifier. RFC 9881 2, 3
+        &entry(MlDsa44, S::MlDsa44, id::ML_DSA_44, id::ML_DSA_44),
+        &entry(MlDsa65, S::MlDsa65, id::ML_DSA_65, id::ML_DSA_65),
+        &entry(MlDsa87, S::MlDsa87, id::ML_DSA_87, id::ML_DSA_87),
         &entry(Rsa, S::RsaPssSha256, id::RSA_ENCRYPTION, id::RSA_PSS_SHA256),
         &entry(Rsa, S::RsaPssSha384, id::RSA_ENCRYPTION, id::RSA_PSS_SHA384),
         &entry(Rsa, S::RsaPssSha512, id::RSA_ENCRYPTION, id::RSA_PSS_SHA512),

@@ -15,6 +15,7 @@
 //! | understand a refusal | [`Refusal`], [`RefusalReason`] |
 //! | verify what the leaf's key signed | [`end_entity_public_key`] |
 //! | choose signature algorithms for certificates | [`CertificateAlgorithm`] |
+//! | know how a chain of our own is signed | [`signature_algorithms`] |
 //! | print a certificate | [`CertificateSummary`], [`ReadableTime`] |
 //! | read PEM files | [`load_certs_pem`], [`load_key_pem`] |
 //!
@@ -48,7 +49,8 @@ mod verifier;
 
 pub use algorithms::CertificateAlgorithm;
 pub use certificate::{
-    CertificateSummary, dns_names, end_entity_public_key, issuer, subject_public_key_info,
+    CertificateSummary, dns_names, end_entity_public_key, issuer, not_after, signature_algorithms,
+    subject_public_key_info,
 };
 pub use pem::{PemError, load_certs_pem, load_key_pem};
 pub use refusal::{Refusal, RefusalReason};
@@ -57,4 +59,4 @@ pub use revocation::{RevocationPolicy, UnreadableCrl};
 pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
 pub use time::ReadableTime;
-pub use verifier::{ChainVerifier, ChainVerifierBuilder, NothingTrusted, Trust, Usage};
+pub use verifier::{ChainVerifier, ChainVerifierBuilder, NothingTrusted, Staple, Trust, Usage};

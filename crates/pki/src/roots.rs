@@ -5,6 +5,7 @@
 use std::fmt;
 
 use pki_types::{CertificateDer, TrustAnchor};
+use tercel_crypto::{Hash, HashAlgorithm};
 
 use crate::pem::{PemError, load_certs_pem};
 use crate::refusal::RefusalReason;
@@ -61,6 +62,20 @@ impl Roots {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.anchors.is_empty()
+    }
+
+    /// A digest of the anchors, their keys and constraints included; their order counts.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hash = Hash::new(HashAlgorithm::Sha256);
+        for anchor in &self.anchors {
+            let constraints = anchor.name_constraints.as_deref().unwrap_or_default();
+            for part in [&*anchor.subject, &*anchor.subject_public_key_info, constraints] {
+                hash.update(&part.len().to_be_bytes());
+                hash.update(part);
+            }
+        }
+        hash.finish().first_chunk().copied().unwrap_or_default()
     }
 
     /// The anchors' distinguished names, each a whole DER `Name`, as the certificate_authorities extension wants them.

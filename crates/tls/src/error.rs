@@ -2,9 +2,9 @@
 //!
 //! An error is never less specific than its alert: [`Error::alert`] is one exhaustive match, and only
 //! `handshake/mod.rs` and `connection/` turn its answer into a record.
-//! Must not know: how an alert is sent. Next: `handshake/mod.rs`.
+//! Must not know: how an alert is sent. Next: `words`, what a person is told; `handshake/mod.rs`.
 
-use core::fmt;
+mod words;
 
 use tercel_crypto::CryptoError;
 use tercel_pki::RefusalReason;
@@ -155,6 +155,18 @@ pub enum Peer {
     WrongVersionForEarlyData,
     /// A certificate context that does not match the request. RFC 9846 4.5.1
     WrongCertificateContext,
+    /// A certificate compressed by an algorithm that was not offered. RFC 8879 4
+    UnknownCertificateCompression,
+    /// A compressed certificate that claims to be longer than any certificate may be. RFC 8879 5
+    UncompressedCertificateTooLong,
+    /// A compressed certificate that is malformed or not as long as it claims. RFC 8879 4
+    BadCompressedCertificate,
+    /// A list of certificate types that says only what is so without it. RFC 7250 4.1
+    PointlessCertificateType,
+    /// No type of certificate in common, or one chosen that was not offered. RFC 7250 4.2
+    NoCommonCertificateType,
+    /// A raw public key that is malformed, or not alone. RFC 7250 3, RFC 9846 4.5.1
+    BadRawPublicKey,
     /// A certificate status that was not asked for or has an unknown type.
     BadCertificateStatus,
     /// A ticket lifetime beyond seven days. RFC 9846 4.7.1
@@ -269,6 +281,8 @@ impl Peer {
             | Self::IllegalParameter
             | Self::EarlyDataMismatch
             | Self::WrongCertificateContext
+            | Self::UnknownCertificateCompression
+            | Self::UncompressedCertificateTooLong
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
             Self::NoSharedCipherSuite
@@ -281,12 +295,16 @@ impl Peer {
             | Self::ExtendedMainSecretLost => A::HANDSHAKE_FAILURE,
             Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
+            Self::BadCompressedCertificate => A::BAD_CERTIFICATE,
             Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
             Self::UnrecognizedName => A::UNRECOGNIZED_NAME,
             Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
             Self::MissingExtension | Self::MissingServerExtension => A::MISSING_EXTENSION,
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
-            Self::EmptyCertificate => A::DECODE_ERROR,
+            Self::EmptyCertificate | Self::PointlessCertificateType | Self::BadRawPublicKey => {
+                A::DECODE_ERROR
+            }
+            Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
             Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         }
     }
@@ -321,10 +339,12 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
-        R::UnsatisfactoryStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
-        R::UnknownRevocationStatus | R::CrlExpired { .. } | R::InvalidCrl | R::Other => {
-            A::CERTIFICATE_UNKNOWN
-        }
+        R::UnsatisfactoryStatus | R::MissingStaple => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        R::UnknownRevocationStatus
+        | R::CrlExpired { .. }
+        | R::InvalidCrl
+        | R::UntrustedRawKey
+        | R::Other => A::CERTIFICATE_UNKNOWN,
         // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
         _ => A::BAD_CERTIFICATE,
     }
@@ -364,27 +384,6 @@ impl From<CryptoError> for Error {
 impl From<tercel_wire::EncodeError> for Error {
     fn from(_: tercel_wire::EncodeError) -> Self {
         Self::Local(Local::Encode)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Peer(Peer::Decode(error)) => {
-                write!(f, "malformed message from the peer: {error}")
-            }
-            Self::Peer(Peer::PlainHttp) => f.write_str("the peer speaks plain HTTP, not TLS"),
-            Self::Peer(peer) => write!(f, "the peer broke the protocol: {peer:?}"),
-            Self::AlertReceived(alert) => write!(f, "the peer sent the alert {alert:?}"),
-            Self::Refused(reason) => write!(f, "certificate refused: {reason}"),
-            Self::Truncated => f.write_str("the connection ended without close_notify"),
-            Self::ClosedInHandshake => f.write_str("the peer closed during the handshake"),
-            Self::Local(Local::Crypto(error)) => {
-                write!(f, "cryptographic operation failed: {error}")
-            }
-            Self::Local(local) => write!(f, "our side failed: {local:?}"),
-            Self::Misuse(misuse) => write!(f, "misuse of the library: {misuse:?}"),
-        }
     }
 }
 

@@ -17,13 +17,17 @@ pub struct KeyLogFile {
 }
 
 impl KeyLogFile {
-    /// Opens or creates the file.
+    /// Opens or creates the file. On Unix a new file is for its owner alone; the rights of one that is
+    /// there already stay as they are.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn append(path: impl AsRef<Path>) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self { file: Mutex::new(file) })
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Ok(Self { file: Mutex::new(options.open(path)?) })
     }
 }
 
@@ -38,4 +42,23 @@ impl KeyLog for KeyLogFile {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_new_file_is_for_its_owner_alone() {
+        let name = format!("tercel-key-log-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        KeyLogFile::append(&path).unwrap().log("LABEL", &[1; 32], &[2; 2]);
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(mode & 0o077, 0);
+        assert_eq!(text, format!("LABEL {} 0202\n", "01".repeat(32)));
+    }
 }

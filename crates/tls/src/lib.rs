@@ -63,13 +63,20 @@ mod ticket;
 
 pub use config::client::{ClientConfig, ClientConfigBuilder};
 pub use config::common::ConfigError;
+#[cfg(feature = "brotli")]
+pub use config::compression::Brotli;
+#[cfg(feature = "zlib")]
+pub use config::compression::Zlib;
+#[cfg(feature = "zstd")]
+pub use config::compression::Zstd;
+pub use config::compression::{CompressCertificate, DecompressionFailed};
 pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
 pub use config::policy::{
     AdmitEarlyData, ChooseConfig, Clock, KeyLog, PeerIdentity, Policy, SelectCredential, Side,
     SystemClock, VerifyPeer,
 };
 pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
-pub use config::verifier::{AcceptAnyPeer, ChainPolicy};
+pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
 pub use connection::Connection;
 pub use connection::buffer::Received;
 pub use connection::export::Exporter;

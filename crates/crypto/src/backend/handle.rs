@@ -60,6 +60,7 @@ objects! {
     BIGNUM BN_clear_free,
     EC_KEY EC_KEY_free,
     EC_POINT EC_POINT_free,
+    EVP_MD_CTX EVP_MD_CTX_free,
     EVP_PKEY EVP_PKEY_free,
     EVP_PKEY_CTX EVP_PKEY_CTX_free,
     RSA RSA_free,

@@ -40,6 +40,7 @@ pub(crate) mod ed25519;
 pub(crate) mod handle;
 pub(crate) mod kem;
 pub(crate) mod memory;
+pub(crate) mod ml_dsa;
 pub(crate) mod pkey;
 pub(crate) mod rsa;
 pub(crate) mod sha;

@@ -11,6 +11,7 @@ use aws_lc_sys as lc;
 use super::check;
 use super::ec::EcKey;
 use super::handle::Handle;
+use super::ml_dsa::MlDsaKey;
 use super::rsa::{RsaKey, md};
 use crate::{CryptoError, HashAlgorithm, Secret};
 
@@ -22,6 +23,7 @@ pub(crate) enum Contents {
     Ec(EcKey),
     /// 32 bytes: a public key or a seed, by the container.
     Ed25519(Secret),
+    MlDsa(MlDsaKey),
 }
 
 /// A parsed container.
@@ -39,12 +41,12 @@ impl Pkey {
     }
 
     /// The public key inside.
-    pub(crate) fn public_contents(&self) -> Result<Contents, CryptoError> {
+    pub(crate) fn public_contents(self) -> Result<Contents, CryptoError> {
         self.contents(lc::EVP_PKEY_get_raw_public_key)
     }
 
     /// The private key inside.
-    pub(crate) fn private_contents(&self) -> Result<Contents, CryptoError> {
+    pub(crate) fn private_contents(self) -> Result<Contents, CryptoError> {
         self.contents(lc::EVP_PKEY_get_raw_private_key)
     }
 
@@ -59,7 +61,7 @@ impl Pkey {
     }
 
     fn contents(
-        &self,
+        self,
         raw: unsafe extern "C" fn(*const lc::EVP_PKEY, *mut u8, *mut usize) -> i32,
     ) -> Result<Contents, CryptoError> {
         // SAFETY: a valid key.
@@ -83,6 +85,7 @@ impl Pkey {
                 })
                 .map(Contents::Ed25519)
             }
+            lc::EVP_PKEY_PQDSA => MlDsaKey::adopt(self.0).map(Contents::MlDsa),
             _ => Err(CryptoError::Unsupported),
         }
     }

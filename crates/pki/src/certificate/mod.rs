@@ -6,9 +6,10 @@ mod identifiers;
 mod names;
 mod summary;
 
-use pki_types::{CertificateDer, UnixTime};
-use tercel_crypto::{CryptoError, PublicKey};
+use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
+use tercel_crypto::{CryptoError, PublicKey, SignatureAlgorithm};
 
+use crate::algorithms::CertificateAlgorithm;
 use crate::der::{self, Malformed, Reader};
 use crate::refusal::RefusalReason;
 use crate::time;
@@ -41,6 +42,13 @@ pub fn subject_public_key_info<'a>(
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
+/// The last moment at which a certificate is valid.
+pub fn not_after(certificate: &CertificateDer<'_>) -> Result<UnixTime, RefusalReason> {
+    Certificate::parse(certificate)
+        .map(|parsed| parsed.not_after)
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
 /// The DNS names a certificate is valid for, wildcards included, as text.
 pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
     Certificate::parse(certificate)
@@ -53,6 +61,23 @@ pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason
     Certificate::parse(certificate)
         .map(|parsed| crate::roots::sequence(parsed.issuer))
         .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
+/// How the certificates of a chain are signed, in its order; `None` stands for what cannot be read or is no
+/// [`CertificateAlgorithm`]. Self-signed certificates are left out: nobody verifies their signatures.
+#[must_use]
+pub fn signature_algorithms(chain: &[CertificateDer<'_>]) -> Vec<Option<SignatureAlgorithm>> {
+    let parsed = chain.iter().map(|certificate| Certificate::parse(certificate).ok());
+    parsed
+        .filter(|parsed| parsed.is_none_or(|parsed| parsed.subject != parsed.issuer))
+        .map(|parsed| {
+            let signed = parsed?.signature_algorithm;
+            let known = CertificateAlgorithm::ALL
+                .iter()
+                .find(|known| known.signature_alg_id().as_ref() == signed);
+            known.map(|known| known.algorithm())
+        })
+        .collect()
 }
 
 /// The parts of a certificate that this crate reads itself. RFC 5280 4.1
@@ -134,6 +159,19 @@ impl<'a> Certificate<'a> {
         }
     }
 
+    /// Whether the TLS feature extension demands a stapled OCSP response ("must-staple"). RFC 7633 4.1, 4.2.2
+    pub(crate) fn must_staple(&self) -> Result<bool, Malformed> {
+        let Some(value) = self.extension(TLS_FEATURE)? else {
+            return Ok(false);
+        };
+        let mut features = Reader::new(der::single(value, der::SEQUENCE)?);
+        let mut demanded = false;
+        while !features.is_empty() {
+            demanded |= features.expect(der::INTEGER)? == STATUS_REQUEST;
+        }
+        Ok(demanded)
+    }
+
     /// The value of the extension with this OID, if there is one.
     fn extension(&self, oid: &[u8]) -> Result<Option<&'a [u8]>, Malformed> {
         let mut extensions = Reader::new(self.extensions);
@@ -152,6 +190,12 @@ impl<'a> Certificate<'a> {
 
 /// id-ce-keyUsage, 2.5.29.15
 const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
+
+/// id-pe-tlsfeature, 1.3.6.1.5.5.7.1.24
+const TLS_FEATURE: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x18];
+
+/// The number of the TLS extension status_request, as an INTEGER. RFC 6066 1.1
+const STATUS_REQUEST: &[u8] = &[5];
 
 #[cfg(test)]
 mod tests {

@@ -86,6 +86,12 @@ pub enum RefusalReason {
     PathLimits,
     /// A key of the path is on the list of keys known to be misused. Alert: `bad_certificate`.
     Distrusted,
+    /// The leaf demands a stapled OCSP response (RFC 7633), one was asked for and none came. Alert:
+    /// `bad_certificate_status_response`.
+    MissingStaple,
+    /// A raw public key (RFC 7250), in place of a chain, that is none of the trusted ones. Alert:
+    /// `certificate_unknown`.
+    UntrustedRawKey,
     /// Any other objection of path building. Alert: `certificate_unknown`.
     Other,
 }
@@ -140,6 +146,10 @@ impl fmt::Display for RefusalReason {
             Self::PathTooLong => "the chain is longer than one of its authorities allows",
             Self::PathLimits => "the chain has too many certificates or possible paths",
             Self::Distrusted => "a key of the chain is explicitly distrusted",
+            Self::MissingStaple => {
+                "the certificate demands a stapled OCSP response, and there is none"
+            }
+            Self::UntrustedRawKey => "the raw public key is not one of the trusted keys",
             Self::Other => "the certificate was not accepted",
         };
         f.write_str(text)

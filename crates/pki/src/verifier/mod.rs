@@ -41,6 +41,15 @@ pub enum Trust {
     Pin,
 }
 
+/// What came of asking the peer for a stapled OCSP response. RFC 6066 8
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Staple<'a> {
+    /// It sent none.
+    Missing,
+    /// It sent this one (DER).
+    Response(&'a [u8]),
+}
+
 /// Verifies certificate chains. Immutable and shared; one serves any number of handshakes at once.
 #[derive(Debug)]
 pub struct ChainVerifier {
@@ -62,16 +71,18 @@ impl ChainVerifier {
     /// Verifies a chain: `chain` as the peer presented it, leaf first; `name` as the application asked for it, `None` to
     /// accept any (clients usually have none to check); `now` from the application's clock.
     ///
-    /// `_ocsp` is the stapled response, not yet looked at. The refusal is boxed because it is large and rare.
+    /// `ocsp` is what came of asking for a stapled response, `None` if none was asked for. A response is not looked into; a
+    /// leaf that demands one ("must-staple", RFC 7633) is refused without. The refusal is boxed because it is large and rare.
     pub fn verify(
         &self,
         usage: Usage,
         chain: &[CertificateDer<'_>],
         name: Option<&ServerName<'_>>,
-        _ocsp: Option<&[u8]>,
+        ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<Trust, Box<Refusal>> {
         self.decide(usage, chain, name, now)
+            .and_then(|trust| check_staple(trust, chain, ocsp).map(|()| trust))
             .map_err(|reason| Box::new(Refusal::new(reason, chain, name, now)))
     }
 
@@ -189,6 +200,25 @@ impl ChainVerifier {
                 .iter()
                 .filter(|anchor| names_as_issuer(&anchor.subject))
                 .any(|anchor| unusable(&sequence(&anchor.subject_public_key_info)))
+    }
+}
+
+/// Without the response that its leaf demands a chain is refused, if the response was asked for: a peer cannot know that
+/// it should have sent one unasked. A pinned leaf rests on no authority, so none is heard about it. RFC 7633 4.3.3
+fn check_staple(
+    trust: Trust,
+    chain: &[CertificateDer<'_>],
+    ocsp: Option<Staple<'_>>,
+) -> Result<(), RefusalReason> {
+    if trust != Trust::Anchor || ocsp != Some(Staple::Missing) {
+        return Ok(());
+    }
+    let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
+    let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
+    match leaf.must_staple() {
+        Ok(true) => Err(RefusalReason::MissingStaple),
+        Ok(false) => Ok(()),
+        Err(Malformed) => Err(RefusalReason::BadEncoding),
     }
 }
 

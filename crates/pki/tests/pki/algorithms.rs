@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor};
 use rcgen::KeyPair;
 use tercel_crypto::{KeyKind, SigningKey};
-use tercel_pki::{CertificateAlgorithm, ChainVerifier, RefusalReason, Roots};
+use tercel_pki::{CertificateAlgorithm, ChainVerifier, RefusalReason, Roots, signature_algorithms};
 
 use crate::support::{Authority, P256, ca_params, der, key, reason, service, verify};
 
@@ -40,13 +40,27 @@ fn the_list_of_a_verifier_has_each_pair_once() {
     let anchor = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
     let roots = crate::support::roots(&[&anchor]);
     let all = ChainVerifier::builder(Arc::clone(&roots)).build().unwrap().signature_algorithms();
-    assert_eq!(all.len(), 19);
+    assert_eq!(all.len(), 22);
     for (index, pair) in all.iter().enumerate() {
         assert!(!all[..index].contains(pair), "{pair:?}");
     }
     let one = &CertificateAlgorithm::ALL[..1];
     let one = ChainVerifier::builder(roots).algorithms(one).build().unwrap();
     assert_eq!(one.signature_algorithms(), all[..1]);
+}
+
+#[test]
+fn how_a_chain_is_signed_can_be_read_from_it() {
+    let keys = Keys::new();
+    for algorithm in CertificateAlgorithm::ALL {
+        let (_, leaf) = issue(algorithm, keys.of(algorithm.key()));
+        let root = ca_params("Root").self_signed(&keys.p384).unwrap().der().clone();
+        // The root signed itself, which no one verifies.
+        assert_eq!(signature_algorithms(&[leaf, root]), [Some(algorithm.algorithm())]);
+    }
+    let (_, leaf) = issue(CertificateAlgorithm::ALL[0], &keys.p256);
+    let unknown = crate::support::patch(&leaf, &[0x3d, 4, 3, 2], &[0x3d, 4, 3, 9], 2);
+    assert_eq!(signature_algorithms(&[unknown, vec![0x30, 0].into()]), [None, None]);
 }
 
 /// One key of each kind.
@@ -56,6 +70,9 @@ struct Keys {
     p384: KeyPair,
     p521: KeyPair,
     ed25519: KeyPair,
+    ml_dsa_44: KeyPair,
+    ml_dsa_65: KeyPair,
+    ml_dsa_87: KeyPair,
 }
 
 impl Keys {
@@ -66,6 +83,9 @@ impl Keys {
             p384: key(&rcgen::PKCS_ECDSA_P384_SHA384),
             p521: key(&rcgen::PKCS_ECDSA_P521_SHA512),
             ed25519: key(&rcgen::PKCS_ED25519),
+            ml_dsa_44: key(&rcgen::PKCS_ML_DSA_44),
+            ml_dsa_65: key(&rcgen::PKCS_ML_DSA_65),
+            ml_dsa_87: key(&rcgen::PKCS_ML_DSA_87),
         }
     }
 
@@ -76,6 +96,9 @@ impl Keys {
             KeyKind::EcdsaP384 => &self.p384,
             KeyKind::EcdsaP521 => &self.p521,
             KeyKind::Ed25519 => &self.ed25519,
+            KeyKind::MlDsa44 => &self.ml_dsa_44,
+            KeyKind::MlDsa65 => &self.ml_dsa_65,
+            KeyKind::MlDsa87 => &self.ml_dsa_87,
             other => panic!("no key of kind {other:?}"),
         }
     }

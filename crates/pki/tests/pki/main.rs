@@ -6,6 +6,7 @@ mod algorithms;
 mod describe;
 mod hostile;
 mod loading;
+mod must_staple;
 mod names;
 mod paths;
 mod pins;

@@ -6,7 +6,8 @@
 macro_rules! common_setters {
     ($builder:ident) => {
         impl $builder {
-            /// The protocol versions to use. Default: TLS 1.3 and TLS 1.2.
+            /// The protocol versions to use. Default: TLS 1.3 and TLS 1.2. A version for which no
+            /// cipher suite is left is not used.
             #[must_use]
             pub fn versions(mut self, versions: &[ProtocolVersion]) -> Self {
                 self.common.versions = versions.to_vec();
@@ -37,6 +38,35 @@ macro_rules! common_setters {
                 self
             }
 
+            /// How our certificates are compressed for peers that can read it (TLS 1.3), best first.
+            /// Each form is made once. Default: what is compiled in, brotli before zstd before zlib.
+            /// RFC 8879
+            #[must_use]
+            pub fn certificate_compression(
+                mut self,
+                algorithms: Vec<Arc<dyn CompressCertificate>>,
+            ) -> Self {
+                self.common.certificate_compression = algorithms;
+                self
+            }
+
+            /// Whether peers may send us their certificates compressed in the same ways. Default: off:
+            /// it saves a few hundred bytes of a chain, and costs as much time as a key exchange.
+            #[must_use]
+            pub fn offer_certificate_compression(mut self, offer: bool) -> Self {
+                self.common.offer_certificate_compression = offer;
+                self
+            }
+
+            /// The schemes announced for the signatures in the peer's certificates, best first, so that
+            /// a peer with several chains shows one that we can verify. What is accepted is up to the
+            /// verifier. Default: not sent, the peer goes by the other list. RFC 9846 4.3.3
+            #[must_use]
+            pub fn certificate_signature_schemes(mut self, schemes: &[SignatureScheme]) -> Self {
+                self.common.certificate_signature_schemes = Some(schemes.to_vec());
+                self
+            }
+
             /// Application protocols, best first. RFC 7301
             #[must_use]
             pub fn alpn<P: AsRef<[u8]>>(mut self, protocols: &[P]) -> Self {
@@ -52,7 +82,7 @@ macro_rules! common_setters {
                 self
             }
 
-            /// The most plaintext bytes put into one record that we send. Default: 16384.
+            /// The most plaintext bytes put into one record that we send, 64 to 16384. Default: 16384.
             #[must_use]
             pub fn max_fragment(mut self, bytes: u16) -> Self {
                 self.common.max_fragment = bytes;

@@ -4,15 +4,18 @@
 
 use std::sync::Arc;
 
+use pki_types::SubjectPublicKeyInfoDer;
 use tercel_pki::Roots;
-use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::builder::common_setters;
+use super::certificate_types;
 use super::common::{Common, ConfigError};
+use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
 use super::resumption::{ClientResumption, client_context};
-use super::verifier::from_roots;
+use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
 use crate::session::client_store::{ClientMemoryStore, ClientSessionStore};
 
@@ -29,6 +32,8 @@ pub struct ClientConfig {
     pub(crate) common: Common,
     pub(crate) verifier: Policy<dyn VerifyPeer>,
     pub(crate) credentials: Option<Policy<dyn SelectCredential>>,
+    pub(crate) server_certificate_types: Vec<CertificateType>,
+    pub(crate) client_certificate_types: Vec<CertificateType>,
     pub(crate) key_shares: Option<Vec<NamedGroup>>,
     pub(crate) send_server_name: bool,
     pub(crate) request_ocsp: bool,
@@ -49,6 +54,9 @@ impl ClientConfig {
             common: Common::new(),
             verifier: None,
             credentials: None,
+            raw_keys: None,
+            server_certificate_types: None,
+            client_certificate_types: None,
             key_shares: None,
             send_server_name: true,
             request_ocsp: true,
@@ -70,6 +78,9 @@ pub struct ClientConfigBuilder {
     common: Common,
     verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     credentials: Option<Policy<dyn SelectCredential>>,
+    raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
+    server_certificate_types: Option<Vec<CertificateType>>,
+    client_certificate_types: Option<Vec<CertificateType>>,
     key_shares: Option<Vec<NamedGroup>>,
     send_server_name: bool,
     request_ocsp: bool,
@@ -100,9 +111,11 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Shows this certificate to servers that ask for one.
+    /// Shows this certificate to servers that ask for one. To choose among several, see [`Self::credentials`].
     #[must_use]
-    pub fn credential(self, credential: Credential) -> Self {
+    pub fn credential(mut self, credential: Credential) -> Self {
+        let certificate_type = credential.certificate_type();
+        self.client_certificate_types.get_or_insert(vec![certificate_type]);
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
     }
 
@@ -113,7 +126,31 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// The groups to send a key share for at once. Default: the first group, and the classic half of
+    /// Trusts servers that show one of these raw public keys (`SubjectPublicKeyInfo`), besides
+    /// those whose chain the roots or the verifier accept, if there are any. RFC 7250
+    #[must_use]
+    pub fn trusted_raw_keys(mut self, keys: Vec<SubjectPublicKeyInfoDer<'static>>) -> Self {
+        self.raw_keys = Some(keys);
+        self
+    }
+
+    /// The forms of certificate a server may show, best first. Default: those that can be judged by
+    /// the roots, the verifier and the trusted raw keys given. RFC 7250
+    #[must_use]
+    pub fn server_certificate_types(mut self, types: &[CertificateType]) -> Self {
+        self.server_certificate_types = Some(types.to_vec());
+        self
+    }
+
+    /// The forms of certificate we can show, best first. Default: that of the one credential given,
+    /// otherwise X.509 only. RFC 7250
+    #[must_use]
+    pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
+        self.client_certificate_types = Some(types.to_vec());
+        self
+    }
+
+    /// The groups to send a key share for at once, of those that are used at all. Default: the first group, and the classic half of
     /// it when that is a group of ours too, which costs nothing.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
@@ -201,8 +238,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Judges the server's stored certificate again at each resumption. Default: off; its own expiry
-    /// bounds a session in any case.
+    /// Judges the server's stored certificate again before a session is offered; if it is refused, the
+    /// handshake is a full one. Default: off; an expired certificate ends a session in any case.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
         self.resumption.verify_again = on;
@@ -210,7 +247,9 @@ impl ClientConfigBuilder {
     }
 
     /// What this configuration's sessions are stored under besides the server's name, for stores that
-    /// several configurations share.
+    /// several configurations or processes share. Roots and protocols are part of that in any case; with
+    /// a verifier of another kind, or client credentials, only configurations with a label share, and
+    /// equal labels must mean equal decisions.
     #[must_use]
     pub fn session_context(mut self, label: &[u8]) -> Self {
         self.resumption.label = label.to_vec();
@@ -222,17 +261,30 @@ impl ClientConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
+        let (verifier, judged) = with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
+        let server_certificate_types = self.server_certificate_types.unwrap_or(judged);
+        let client_certificate_types =
+            self.client_certificate_types.unwrap_or(certificate_types::DEFAULT.to_vec());
+        if !certificate_types::are_sound(&server_certificate_types)
+            || !certificate_types::are_sound(&client_certificate_types)
+        {
+            return Err(ConfigError::BadCertificateTypes);
+        }
+        common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
         let mut resumption = self.resumption;
         if self.default_store && resumption.store.is_none() {
             resumption.store = Some(Arc::new(ClientMemoryStore::default()));
         }
-        resumption.context = client_context(&resumption.label, &self.common);
-        self.common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
+        let verifier = verifier.ok_or(ConfigError::NoVerifier)?;
+        let shows = self.credentials.is_some();
+        resumption.context = client_context(&resumption.label, &common, &verifier, shows)?;
         Ok(Arc::new(ClientConfig {
             resumption,
-            verifier: self.verifier.ok_or(ConfigError::NoVerifier)??,
-            common: self.common,
+            verifier,
+            server_certificate_types,
+            client_certificate_types,
+            common,
             credentials: self.credentials,
             key_shares: self.key_shares,
             send_server_name: self.send_server_name,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
+use super::compression::{self, CompressCertificate};
 use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
 use super::scheme;
 use crate::keys::suite::{self, Suite};
@@ -22,6 +23,10 @@ pub(crate) struct Common {
     pub(crate) suites_chosen: bool,
     pub(crate) groups: Vec<NamedGroup>,
     pub(crate) signature_schemes: Vec<SignatureScheme>,
+    pub(crate) certificate_compression: Vec<Arc<dyn CompressCertificate>>,
+    pub(crate) offer_certificate_compression: bool,
+    /// Announced for certificates apart from handshakes; `None`: one list serves both.
+    pub(crate) certificate_signature_schemes: Option<Vec<SignatureScheme>>,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) record_size_limit: Option<u16>,
     pub(crate) max_fragment: u16,
@@ -60,12 +65,22 @@ pub enum ConfigError {
     NothingTrusted,
     /// A server needs a credential.
     NoCredential,
+    /// A server has credentials of its own, or demands known names of them, and another that chooses.
+    CredentialsTwice,
     /// A server that asks for client certificates needs roots or a verifier.
     NoClientVerifier,
     /// An application protocol name must have 1 to 255 bytes, all names together 65535. RFC 7301 3.1
     BadApplicationProtocol,
+    /// Two certificate compressions with one code, or too many of them.
+    BadCertificateCompression,
+    /// A list of certificate types must name X.509, raw public keys, or both. RFC 7250
+    BadCertificateTypes,
+    /// Trusted raw keys are of no use beside a verifier that is asked about every peer.
+    RawKeysBesideAsk,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
     BadRecordSizeLimit,
+    /// What goes into one record must lie between 64 and 16384 bytes.
+    BadMaxFragment,
     /// The random generator failed.
     Random,
 }
@@ -74,33 +89,46 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoVersion => f.write_str("no protocol version is enabled"),
-            Self::UnknownVersion(version) => {
-                write!(f, "the version {version:?} is not implemented")
-            }
+            Self::UnknownVersion(version) => write!(f, "the version {version} is not implemented"),
             Self::NoCipherSuite => f.write_str("no cipher suite fits the enabled versions"),
             Self::UnknownCipherSuite(suite) => {
-                write!(f, "the cipher suite {suite:?} is not implemented")
+                write!(f, "the cipher suite {suite} is not implemented")
             }
             Self::NoGroup => f.write_str("no key exchange group is enabled"),
-            Self::UnknownGroup(group) => write!(f, "the group {group:?} is not implemented"),
+            Self::UnknownGroup(group) => write!(f, "the group {group} is not implemented"),
             Self::BadKeyShare(group) => {
-                write!(f, "a key share is for {group:?}, which is not enabled or has one already")
+                write!(f, "a key share is for {group}, which is not enabled or has one already")
             }
             Self::NoSignatureScheme => f.write_str("no signature scheme is enabled"),
             Self::UnknownSignatureScheme(scheme) => {
-                write!(f, "the signature scheme {scheme:?} is not implemented")
+                write!(f, "the signature scheme {scheme} is not implemented")
             }
             Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
             Self::NothingTrusted => f.write_str("there is no root certificate to trust"),
             Self::NoCredential => f.write_str("a server needs a credential"),
+            Self::CredentialsTwice => f.write_str(
+                "a server's credentials are either given one by one or chosen by another object",
+            ),
             Self::NoClientVerifier => {
                 f.write_str("a server that asks for client certificates needs client roots")
             }
             Self::BadApplicationProtocol => {
                 f.write_str("an application protocol name must have 1 to 255 bytes")
             }
+            Self::BadCertificateCompression => {
+                f.write_str("certificate compressions must have different codes and be at most 127")
+            }
+            Self::BadCertificateTypes => {
+                f.write_str("certificate types must be X.509, raw public key, or both")
+            }
+            Self::RawKeysBesideAsk => {
+                f.write_str("trusted raw keys need a verifier that is not to be asked")
+            }
             Self::BadRecordSizeLimit => {
                 f.write_str("a record size limit must lie between 64 and 16385")
+            }
+            Self::BadMaxFragment => {
+                f.write_str("the most bytes put into a record must lie between 64 and 16384")
             }
             Self::Random => f.write_str("the random generator failed"),
         }
@@ -117,6 +145,9 @@ impl Common {
             suites_chosen: false,
             groups: GROUPS.to_vec(),
             signature_schemes: SIGNATURE_SCHEMES.to_vec(),
+            certificate_compression: compression::compiled(),
+            offer_certificate_compression: false,
+            certificate_signature_schemes: None,
             alpn: Vec::new(),
             record_size_limit: None,
             max_fragment: 1 << 14,
@@ -137,7 +168,21 @@ impl Common {
         Ok(())
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    /// The same if it makes sense, without the versions that none of the suites is for.
+    pub(crate) fn checked(mut self) -> Result<Self, ConfigError> {
+        self.check()?;
+        // To offer what cannot be agreed on would end handshakes that an older version could save.
+        let Self { versions, suites, .. } = &mut self;
+        versions.retain(|version| suites.iter().any(|suite| version_of(suite) == *version));
+        if versions.is_empty() {
+            return Err(ConfigError::NoCipherSuite);
+        }
+        // The library's generator takes its long start-up here, never in a handshake.
+        tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
+        Ok(self)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
         if self.versions.is_empty() {
             return Err(ConfigError::NoVersion);
         }
@@ -151,11 +196,9 @@ impl Common {
         if let Some(group) = self.groups.iter().find(|group| !GROUPS.contains(group)) {
             return Err(ConfigError::UnknownGroup(*group));
         }
-        if !self.suites.iter().any(|suite| self.has_version_of(suite)) {
-            return Err(ConfigError::NoCipherSuite);
-        }
+        let for_certificates = self.certificate_signature_schemes.as_deref();
         // A hello with an empty list, or with promises we cannot keep, fails only later. RFC 9846 4.3.3
-        if self.signature_schemes.is_empty() {
+        if self.signature_schemes.is_empty() || for_certificates.is_some_and(<[_]>::is_empty) {
             return Err(ConfigError::NoSignatureScheme);
         }
         let unknown = |known: &&SignatureScheme| scheme::algorithm(**known).is_none();
@@ -167,12 +210,22 @@ impl Common {
         if self.alpn.iter().any(bad) || total > 65535 {
             return Err(ConfigError::BadApplicationProtocol);
         }
+        let mut codes: Vec<u16> =
+            self.certificate_compression.iter().map(|each| each.algorithm().0).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        if codes.len() != self.certificate_compression.len() || codes.len() > 127 {
+            return Err(ConfigError::BadCertificateCompression);
+        }
         let range = limits::MIN_RECORD_SIZE_LIMIT..=16385;
         if self.record_size_limit.is_some_and(|limit| !range.contains(&limit)) {
             return Err(ConfigError::BadRecordSizeLimit);
         }
-        // The library's generator takes its long start-up here, never in a handshake.
-        tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)
+        // An alert is never split, so it has to fit. RFC 9846 5.1
+        if !(limits::MIN_RECORD_SIZE_LIMIT..=1 << 14).contains(&self.max_fragment) {
+            return Err(ConfigError::BadMaxFragment);
+        }
+        Ok(())
     }
 
     /// Shares are for groups that are offered, one each. RFC 9846 4.3.8
@@ -190,18 +243,27 @@ impl Common {
         self.versions.contains(&version)
     }
 
-    fn has_version_of(&self, suite: &Suite) -> bool {
-        self.has_version(if suite.is_tls13() {
-            ProtocolVersion::TLS1_3
-        } else {
-            ProtocolVersion::TLS1_2
-        })
+    /// The schemes to offer to a peer with which this is the highest version possible.
+    pub(crate) fn schemes_for(&self, version: ProtocolVersion) -> Vec<SignatureScheme> {
+        let tls13 = version == ProtocolVersion::TLS1_3;
+        let fits = |scheme: &SignatureScheme| tls13 || !scheme::is_for_tls13_only(*scheme);
+        self.signature_schemes.iter().copied().filter(fits).collect()
+    }
+
+    /// The compressions in which a peer may send its certificate.
+    pub(crate) fn offered_compression(&self) -> &[Arc<dyn CompressCertificate>] {
+        if self.offer_certificate_compression { &self.certificate_compression } else { &[] }
     }
 
     /// The usable suites, best first.
     pub(crate) fn usable_suites(&self) -> impl Iterator<Item = &'static Suite> + '_ {
-        self.suites.iter().copied().filter(|suite| self.has_version_of(suite))
+        self.suites.iter().copied().filter(|suite| self.has_version(version_of(suite)))
     }
+}
+
+/// The one version that a suite is for.
+fn version_of(suite: &Suite) -> ProtocolVersion {
+    if suite.is_tls13() { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 }
 }
 
 /// Every group we have, hybrids first.

@@ -7,16 +7,22 @@ use core::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use pki_types::{CertificateDer, PrivateKeyDer};
-use tercel_crypto::{KeyKind, Signer, SigningKey};
-use tercel_wire::{DistinguishedName, List, NamedGroup, ProtocolVersion, SignatureScheme};
+use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
+use tercel_wire::{
+    CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, Reader, SerializedSct,
+    SignatureScheme,
+};
 
+use super::compressed_forms::CompressedForms;
 use super::policy::{SelectCredential, Side};
 use super::scheme;
 
-/// A certificate chain and the means to sign with its key.
+/// A certificate chain, or a raw public key, and the means to sign with its key.
 pub struct Credential {
     chain: Vec<CertificateDer<'static>>,
+    /// In place of a chain. RFC 7250
+    raw_key: Option<SubjectPublicKeyInfoDer<'static>>,
     key: Key,
     kind: KeyKind,
     /// Lower-case DNS names of the leaf, wildcards included.
@@ -26,6 +32,9 @@ pub struct Credential {
     /// Schemes this credential may sign with, best first.
     schemes: Vec<SignatureScheme>,
     must_match_issuer: bool,
+    compressed: CompressedForms,
+    /// How the chain's certificates are signed; `None` is a way we do not know.
+    chain_signatures: Vec<Option<SignatureAlgorithm>>,
 }
 
 /// Where a credential's key lives.
@@ -46,8 +55,12 @@ pub enum CredentialError {
     BadCertificate,
     /// The private key cannot be read, or is of a kind or size that is not supported.
     BadKey,
-    /// The private key does not belong to the leaf certificate.
+    /// The private key does not belong to the leaf certificate or raw public key.
     KeyMismatch,
+    /// The list of signed certificate timestamps is malformed or empty.
+    BadTimestamps,
+    /// The raw public key cannot be read, or is of a kind or size that is not supported.
+    BadPublicKey,
 }
 
 impl fmt::Display for CredentialError {
@@ -56,7 +69,9 @@ impl fmt::Display for CredentialError {
             Self::EmptyChain => "the certificate chain is empty",
             Self::BadCertificate => "the leaf certificate cannot be read",
             Self::BadKey => "the private key cannot be read or is not supported",
-            Self::KeyMismatch => "the private key does not belong to the leaf certificate",
+            Self::KeyMismatch => "the private key does not belong to the certificate or public key",
+            Self::BadPublicKey => "the public key cannot be read or is not supported",
+            Self::BadTimestamps => "the list of signed certificate timestamps is malformed",
         })
     }
 }
@@ -107,6 +122,49 @@ impl Credential {
         Self::build(chain, Key::Remote, kind)
     }
 
+    /// A public key (`SubjectPublicKeyInfo`) that stands for itself, for peers that know it, and its
+    /// private key. RFC 7250
+    ///
+    /// It goes to peers that accept raw public keys, whatever host they ask for.
+    ///
+    /// # Errors
+    /// If either cannot be read or they do not belong together.
+    pub fn raw_public_key(
+        public_key: SubjectPublicKeyInfoDer<'static>,
+        key: &PrivateKeyDer<'_>,
+    ) -> Result<Self, CredentialError> {
+        let key = SigningKey::from_der(key.secret_der()).map_err(|_| CredentialError::BadKey)?;
+        Self::raw_public_key_with_signer(public_key, Arc::new(key))
+    }
+
+    /// A raw public key whose private key is used through `signer`, at once and on this thread.
+    ///
+    /// # Errors
+    /// If it cannot be read or the signer's public key is another.
+    pub fn raw_public_key_with_signer(
+        public_key: SubjectPublicKeyInfoDer<'static>,
+        signer: Arc<dyn Signer>,
+    ) -> Result<Self, CredentialError> {
+        let kind = raw_kind(&public_key)?;
+        let other = signer.public_key_spki().is_some_and(|spki| spki != public_key.as_ref());
+        if other || signer.kind() != kind {
+            return Err(CredentialError::KeyMismatch);
+        }
+        Ok(Self::assemble(Vec::new(), Some(public_key), Key::Here(signer), kind, Vec::new()))
+    }
+
+    /// A raw public key whose private key is elsewhere: every signature is asked for with
+    /// [`crate::Question::Sign`].
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn remote_raw_public_key(
+        public_key: SubjectPublicKeyInfoDer<'static>,
+    ) -> Result<Self, CredentialError> {
+        let kind = raw_kind(&public_key)?;
+        Ok(Self::assemble(Vec::new(), Some(public_key), Key::Remote, kind, Vec::new()))
+    }
+
     fn build(
         chain: Vec<CertificateDer<'static>>,
         key: Key,
@@ -115,31 +173,54 @@ impl Credential {
         let leaf = chain.first().ok_or(CredentialError::EmptyChain)?;
         let names = tercel_pki::dns_names(leaf).map_err(|_| CredentialError::BadCertificate)?;
         let names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
-        let schemes = scheme::for_key(kind);
-        Ok(Self {
+        Ok(Self::assemble(chain, None, key, kind, names))
+    }
+
+    fn assemble(
+        chain: Vec<CertificateDer<'static>>,
+        raw_key: Option<SubjectPublicKeyInfoDer<'static>>,
+        key: Key,
+        kind: KeyKind,
+        names: Vec<String>,
+    ) -> Self {
+        let chain_signatures = tercel_pki::signature_algorithms(&chain);
+        Self {
             chain,
+            raw_key,
             key,
             kind,
             names,
             ocsp_response: None,
             signed_certificate_timestamps: None,
-            schemes,
+            schemes: scheme::for_key(kind),
             must_match_issuer: false,
-        })
+            compressed: CompressedForms::default(),
+            chain_signatures,
+        }
     }
 
-    /// Staples an OCSP response (DER) to the leaf. RFC 6066 8
+    /// Staples an OCSP response (DER) to the leaf; an empty one is none. RFC 6066 8
     #[must_use]
     pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
-        self.ocsp_response = Some(response);
+        self.ocsp_response = Some(response).filter(|response| !response.is_empty());
+        self.compressed = CompressedForms::default();
         self
     }
 
-    /// Sends a `SignedCertificateTimestampList` with the leaf. RFC 6962 3.3
-    #[must_use]
-    pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Self {
+    /// Sends a `SignedCertificateTimestampList` with the leaf: its length in two bytes, then each
+    /// timestamp behind its own. RFC 6962 3.3
+    ///
+    /// # Errors
+    /// [`CredentialError::BadTimestamps`] if it is not such a list, or an empty one.
+    pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Result<Self, CredentialError> {
+        let mut reader = Reader::new(&list);
+        let parsed = List::<SerializedSct<'_>>::read16(&mut reader).and_then(List::not_empty);
+        if parsed.is_err() || !reader.is_empty() {
+            return Err(CredentialError::BadTimestamps);
+        }
         self.signed_certificate_timestamps = Some(list);
-        self
+        self.compressed = CompressedForms::default();
+        Ok(self)
     }
 
     /// Signs with these schemes only, best first.
@@ -156,7 +237,7 @@ impl Credential {
         self
     }
 
-    /// The chain, leaf first.
+    /// The chain, leaf first; empty for a raw public key.
     #[must_use]
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.chain
@@ -168,27 +249,47 @@ impl Credential {
         self.kind
     }
 
+    /// Whether it is a chain or a raw public key. RFC 7250
+    #[must_use]
+    pub fn certificate_type(&self) -> CertificateType {
+        match self.raw_key {
+            Some(_) => CertificateType::RAW_PUBLIC_KEY,
+            None => CertificateType::X509,
+        }
+    }
+
+    pub(crate) fn raw_key(&self) -> Option<&[u8]> {
+        self.raw_key.as_deref()
+    }
+
     pub(crate) fn key(&self) -> &Key {
         &self.key
     }
 
+    pub(crate) fn compressed(&self) -> &CompressedForms {
+        &self.compressed
+    }
+
+    /// What is stapled belongs to a certificate, so a raw public key has nothing of the kind.
     pub(crate) fn staple(&self) -> Option<&[u8]> {
-        self.ocsp_response.as_deref()
+        self.ocsp_response.as_deref().filter(|_| self.raw_key.is_none())
     }
 
     pub(crate) fn timestamps(&self) -> Option<&[u8]> {
-        self.signed_certificate_timestamps.as_deref()
+        self.signed_certificate_timestamps.as_deref().filter(|_| self.raw_key.is_none())
     }
 
-    /// Whether the leaf is for this host: exactly, or by a wildcard in the leftmost label. RFC 6125 6.4
+    /// Whether the leaf is for this host: exactly, or by a wildcard in the leftmost label.
+    /// A raw public key names nobody, so it is for every host. RFC 6125 6.4
     #[must_use]
     pub fn covers(&self, host: &str) -> bool {
-        self.names.iter().any(|name| match name.strip_prefix("*.") {
-            None => name.eq_ignore_ascii_case(host),
-            Some(parent) => host.split_once('.').is_some_and(|(label, rest)| {
-                !label.is_empty() && rest.eq_ignore_ascii_case(parent)
-            }),
-        })
+        self.raw_key.is_some()
+            || self.names.iter().any(|name| match name.strip_prefix("*.") {
+                None => name.eq_ignore_ascii_case(host),
+                Some(parent) => host.split_once('.').is_some_and(|(label, rest)| {
+                    !label.is_empty() && rest.eq_ignore_ascii_case(parent)
+                }),
+            })
     }
 }
 
@@ -210,6 +311,11 @@ fn leaf_kind(chain: &[CertificateDer<'_>]) -> Result<KeyKind, CredentialError> {
     Ok(key.kind())
 }
 
+fn raw_kind(public_key: &SubjectPublicKeyInfoDer<'_>) -> Result<KeyKind, CredentialError> {
+    let key = PublicKey::from_spki(public_key).map_err(|_| CredentialError::BadPublicKey)?;
+    Ok(key.kind())
+}
+
 /// What a credential must fit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -222,8 +328,12 @@ pub struct CredentialRequest<'a> {
     pub server_name: Option<&'a str>,
     /// What the peer can verify in handshake signatures.
     pub signature_schemes: List<'a, SignatureScheme>,
+    /// What the peer can verify in certificates, if it says so apart. RFC 9846 4.3.3
+    pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
     /// The groups a TLS 1.2 client supports, which bind ECDSA certificates too. RFC 8422 5.1
     pub groups: Option<List<'a, NamedGroup>>,
+    /// The forms that the peer accepts: X.509 unless it said otherwise. RFC 7250
+    pub certificate_types: List<'a, CertificateType>,
     /// TLS 1.2: whether the cipher suites in common allow (RSA, ECDSA and EdDSA) keys.
     pub key_kinds: (bool, bool),
     /// The authorities the peer says it trusts.
@@ -239,6 +349,9 @@ impl CredentialRequest<'_> {
             KeyKind::Rsa | KeyKind::RsaPss => rsa,
             _ => ecdsa,
         };
+        if !self.certificate_types.contains(credential.certificate_type()) {
+            return None;
+        }
         if !allowed || !self.curve_fits(credential.kind) || !self.issuer_fits(credential) {
             return None;
         }
@@ -246,6 +359,18 @@ impl CredentialRequest<'_> {
             self.signature_schemes.contains(*scheme)
                 && scheme::usable(*scheme, credential.kind, self.version)
         })
+    }
+
+    /// Whether the peer can verify the signatures of all certificates of this chain, as far as it says.
+    ///
+    /// A chain of which it cannot is still better than none: the peer may know its issuer already.
+    /// RFC 9846 4.5.1.2, RFC 5246 7.4.2
+    #[must_use]
+    pub fn can_verify_chain(&self, credential: &Credential) -> bool {
+        let theirs = self.certificate_signature_schemes.unwrap_or(self.signature_schemes);
+        let known =
+            |algorithm| theirs.iter().any(|each| scheme::algorithm(each) == Some(algorithm));
+        credential.chain_signatures.iter().all(|algorithm| algorithm.is_some_and(known))
     }
 
     fn curve_fits(&self, kind: KeyKind) -> bool {
@@ -272,7 +397,7 @@ impl CredentialRequest<'_> {
 /// A set of credentials that can be replaced while connections are being made.
 ///
 /// The first whose leaf covers the name asked for and whose key fits wins; if no leaf covers the name,
-/// the first that fits.
+/// the first that fits. Among those, one whose whole chain the peer can verify goes first.
 pub struct Credentials {
     current: ArcSwap<Vec<Arc<Credential>>>,
     require_known_name: bool,
@@ -297,6 +422,12 @@ impl Credentials {
         self.current.store(Arc::new(shared(credentials)));
     }
 
+    /// Whether there are credentials, and all are of other types than these.
+    pub(crate) fn lacks_type_of(&self, types: &List<'_, CertificateType>) -> bool {
+        let current = self.current.load();
+        !current.is_empty() && !current.iter().any(|own| types.contains(own.certificate_type()))
+    }
+
     /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.
     #[must_use]
     pub fn refuses_name(&self, host: Option<&str>) -> bool {
@@ -311,11 +442,12 @@ impl SelectCredential for Credentials {
             return None;
         }
         let current = self.current.load();
-        let fits = |credential: &&Arc<Credential>| request.scheme_for(credential).is_some();
-        let named = request.server_name.and_then(|host| {
-            current.iter().filter(|credential| credential.covers(host)).find(fits)
-        });
-        named.or_else(|| current.iter().find(fits)).cloned()
+        let fitting = || current.iter().filter(|each| request.scheme_for(each).is_some());
+        let named =
+            |each: &&Arc<Credential>| request.server_name.is_some_and(|host| each.covers(host));
+        let verifiable = |each: &&Arc<Credential>| request.can_verify_chain(each);
+        let best_named = fitting().filter(named).find(verifiable).or_else(|| fitting().find(named));
+        best_named.or_else(|| fitting().find(verifiable)).or_else(|| fitting().next()).cloned()
     }
 }
 

@@ -4,8 +4,11 @@
 //! [`policy`] for the decisions an application can take itself.
 
 mod builder;
+pub(crate) mod certificate_types;
 pub(crate) mod client;
 pub(crate) mod common;
+pub(crate) mod compressed_forms;
+pub(crate) mod compression;
 pub(crate) mod credential;
 pub(crate) mod policy;
 pub(crate) mod resumption;

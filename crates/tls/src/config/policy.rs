@@ -53,6 +53,12 @@ pub trait VerifyPeer: Send + Sync {
     /// A [`Refusal`] with the reason; it is kept and can be had from [`crate::Handshake::refusal`].
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>>;
 
+    /// A digest of all that this verifier decides by, or `None` if that cannot be told. What was accepted
+    /// under one fingerprint is resumed only under the same.
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        None
+    }
+
     /// DER names of the authorities trusted, sent to clients in `CertificateRequest`. RFC 9846 4.3.4
     fn authorities(&self) -> Vec<Vec<u8>> {
         Vec::new()
@@ -74,10 +80,15 @@ pub enum Side {
 pub struct PeerIdentity<'a> {
     /// Which end the peer is.
     pub side: Side,
-    /// The chain, leaf first; never empty.
+    /// The chain, leaf first; empty if there is a raw public key, and never otherwise.
     pub chain: &'a [CertificateDer<'a>],
+    /// A SubjectPublicKeyInfo (DER) in place of a chain, which only a configuration can bring about
+    /// that offers to accept it. RFC 7250
+    pub raw_public_key: Option<&'a [u8]>,
     /// The name a server must have; `None` for clients.
     pub server_name: Option<&'a ServerName<'a>>,
+    /// Whether a stapled OCSP response was asked for.
+    pub ocsp_requested: bool,
     /// A stapled OCSP response. RFC 6066 8
     pub ocsp_response: Option<&'a [u8]>,
     /// The `SignedCertificateTimestampList` of the leaf. RFC 6962 3.3
@@ -128,4 +139,7 @@ pub(crate) const SIGNATURE_SCHEMES: &[SignatureScheme] = &[
     SignatureScheme::RSA_PKCS1_SHA256,
     SignatureScheme::RSA_PKCS1_SHA384,
     SignatureScheme::RSA_PKCS1_SHA512,
+    SignatureScheme::MLDSA65,
+    SignatureScheme::MLDSA87,
+    SignatureScheme::MLDSA44,
 ];

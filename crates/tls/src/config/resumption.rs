@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tercel_crypto::{Hash, HashAlgorithm};
 
-use super::common::Common;
+use super::common::{Common, ConfigError};
 use super::policy::{AdmitEarlyData, Policy, VerifyPeer};
 use super::server::ClientAuth;
 use crate::session::client_store::ClientSessionStore;
@@ -104,12 +104,31 @@ impl ClientResumption {
     }
 }
 
-/// Binds sessions to a configuration: its label and its application protocols.
-pub(crate) fn client_context(label: &[u8], common: &Common) -> [u8; 32] {
+/// Binds sessions to a configuration: its label, its application protocols, what it trusts and what it
+/// shows. A session made where more was trusted is not resumed where less is.
+///
+/// What a verifier or a choice of credentials decides by may not be known; then the label has to tell
+/// configurations apart, and without a label nothing is shared with any other.
+pub(crate) fn client_context(
+    label: &[u8],
+    common: &Common,
+    verifier: &Policy<dyn VerifyPeer>,
+    shows_credentials: bool,
+) -> Result<[u8; 32], ConfigError> {
+    let trusted = match verifier {
+        Policy::Here(verifier) => verifier.fingerprint(),
+        Policy::Ask => None,
+    };
+    let mut unknown = [0_u8; 32];
+    if (trusted.is_none() || shows_credentials) && label.is_empty() {
+        tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
+    }
+    let trusted = trusted.unwrap_or_default();
+    let fixed: [&[u8]; 3] = [label, &trusted, &unknown];
     let mut hash = Hash::new(HashAlgorithm::Sha256);
-    for part in core::iter::once(label).chain(common.alpn.iter().map(Vec::as_slice)) {
+    for part in fixed.into_iter().chain(common.alpn.iter().map(Vec::as_slice)) {
         hash.update(&part.len().to_be_bytes());
         hash.update(part);
     }
-    hash.finish().first_chunk().copied().unwrap_or_default()
+    Ok(hash.finish().first_chunk().copied().unwrap_or_default())
 }

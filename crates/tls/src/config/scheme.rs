@@ -24,6 +24,9 @@ pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
         SignatureScheme::ECDSA_SECP384R1_SHA384 => SignatureAlgorithm::EcdsaSha384,
         SignatureScheme::ECDSA_SECP521R1_SHA512 => SignatureAlgorithm::EcdsaSha512,
         SignatureScheme::ED25519 => SignatureAlgorithm::Ed25519,
+        SignatureScheme::MLDSA44 => SignatureAlgorithm::MlDsa44,
+        SignatureScheme::MLDSA65 => SignatureAlgorithm::MlDsa65,
+        SignatureScheme::MLDSA87 => SignatureAlgorithm::MlDsa87,
         _ => return None,
     })
 }
@@ -43,12 +46,20 @@ pub(crate) fn usable(scheme: SignatureScheme, kind: KeyKind, version: ProtocolVe
         | SignatureScheme::RSA_PSS_PSS_SHA384
         | SignatureScheme::RSA_PSS_PSS_SHA512 => kind == KeyKind::RsaPss,
         SignatureScheme::ED25519 => kind == KeyKind::Ed25519,
+        SignatureScheme::MLDSA44 => kind == KeyKind::MlDsa44 && tls13,
+        SignatureScheme::MLDSA65 => kind == KeyKind::MlDsa65 && tls13,
+        SignatureScheme::MLDSA87 => kind == KeyKind::MlDsa87 && tls13,
         // TLS 1.3 binds the curve to the scheme, TLS 1.2 does not. RFC 9846 4.3.3
         SignatureScheme::ECDSA_SECP256R1_SHA256 => fits_curve(kind, KeyKind::EcdsaP256, tls13),
         SignatureScheme::ECDSA_SECP384R1_SHA384 => fits_curve(kind, KeyKind::EcdsaP384, tls13),
         SignatureScheme::ECDSA_SECP521R1_SHA512 => fits_curve(kind, KeyKind::EcdsaP521, tls13),
         _ => false,
     }
+}
+
+/// Whether a scheme has no meaning in TLS 1.2, for handshakes or for certificates.
+pub(crate) fn is_for_tls13_only(scheme: SignatureScheme) -> bool {
+    matches!(scheme, SignatureScheme::MLDSA44 | SignatureScheme::MLDSA65 | SignatureScheme::MLDSA87)
 }
 
 fn fits_curve(kind: KeyKind, wanted: KeyKind, tls13: bool) -> bool {
@@ -97,6 +108,9 @@ pub(crate) fn for_key(kind: KeyKind) -> Vec<SignatureScheme> {
             SignatureScheme::ECDSA_SECP256R1_SHA256,
         ],
         KeyKind::Ed25519 => &[SignatureScheme::ED25519],
+        KeyKind::MlDsa44 => &[SignatureScheme::MLDSA44],
+        KeyKind::MlDsa65 => &[SignatureScheme::MLDSA65],
+        KeyKind::MlDsa87 => &[SignatureScheme::MLDSA87],
         _ => &[],
     };
     preferred.to_vec()

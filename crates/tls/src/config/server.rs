@@ -4,17 +4,20 @@
 
 use std::sync::Arc;
 
+use pki_types::SubjectPublicKeyInfoDer;
 use tercel_pki::Roots;
-use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::builder::common_setters;
+use super::certificate_types;
 use super::common::{Common, ConfigError};
+use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
 use super::policy::{
     AdmitEarlyData, ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer,
 };
 use super::resumption::{ServerResumption, context};
-use super::verifier::from_roots;
+use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
 use crate::session::store::SessionStore;
 use crate::ticket::TicketSealer;
@@ -29,6 +32,7 @@ pub struct ServerConfig {
     pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
+    pub(crate) client_certificate_types: Vec<CertificateType>,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
     pub(crate) resumption: ServerResumption,
@@ -60,6 +64,8 @@ impl ServerConfig {
             choose_config: None,
             client_auth: ClientAuth::None,
             client_verifier: None,
+            client_raw_keys: None,
+            client_certificate_types: None,
             client_order: false,
             ignore_unknown_alpn: false,
             resumption: ServerResumption::new(),
@@ -78,6 +84,8 @@ pub struct ServerConfigBuilder {
     choose_config: Option<Policy<dyn ChooseConfig>>,
     client_auth: ClientAuth,
     client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
+    client_raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
+    client_certificate_types: Option<Vec<CertificateType>>,
     client_order: bool,
     ignore_unknown_alpn: bool,
     resumption: ServerResumption,
@@ -110,6 +118,8 @@ impl ServerConfigBuilder {
     }
 
     /// Refuses clients that ask for a host none of the credentials has, with `unrecognized_name`. RFC 6066 3
+    ///
+    /// For credentials that were given one by one; a set has [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;
@@ -136,6 +146,28 @@ impl ServerConfigBuilder {
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.client_auth = demand;
         self.client_verifier = Some(Ok(verifier));
+        self
+    }
+
+    /// Asks clients for certificates and accepts one of these raw public keys
+    /// (`SubjectPublicKeyInfo`), besides the chains that the roots or the verifier accept, if there
+    /// are any. RFC 7250
+    #[must_use]
+    pub fn client_raw_keys(
+        mut self,
+        demand: ClientAuth,
+        keys: Vec<SubjectPublicKeyInfoDer<'static>>,
+    ) -> Self {
+        self.client_auth = demand;
+        self.client_raw_keys = Some(keys);
+        self
+    }
+
+    /// The forms of certificate a client may show, best first. Default: those that can be judged by
+    /// the roots, the verifier and the raw keys given. RFC 7250
+    #[must_use]
+    pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
+        self.client_certificate_types = Some(types.to_vec());
         self
     }
 
@@ -218,9 +250,12 @@ impl ServerConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
-        self.common.check()?;
+        let common = self.common.checked()?;
         let mut known_names = self.known_names;
         let credentials = match self.credentials {
+            Some(_) if self.require_known_name || !self.own.is_empty() => {
+                return Err(ConfigError::CredentialsTwice);
+            }
             Some(policy) => policy,
             None if self.own.is_empty() && self.choose_config.is_none() => {
                 return Err(ConfigError::NoCredential);
@@ -235,23 +270,30 @@ impl ServerConfigBuilder {
                 Policy::Here(set as Arc<dyn SelectCredential>)
             }
         };
-        if self.client_auth != ClientAuth::None && self.client_verifier.is_none() {
+        let (client_verifier, judged) =
+            with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
+        if self.client_auth != ClientAuth::None && client_verifier.is_none() {
             return Err(ConfigError::NoClientVerifier);
         }
-        let client_verifier = self.client_verifier.transpose()?;
+        let client_certificate_types = self.client_certificate_types.unwrap_or(judged);
+        if !certificate_types::are_sound(&client_certificate_types) {
+            return Err(ConfigError::BadCertificateTypes);
+        }
         let mut resumption = self.resumption;
-        if self.default_tickets && resumption.tickets.is_none() {
-            let tickets = RotatingTickets::new(self.common.clock.now());
+        // Who keeps sessions does not give them away as well, unless asked to.
+        if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {
+            let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
         resumption.context = context(&resumption.label, self.client_auth, client_verifier.as_ref());
         Ok(Arc::new(ServerConfig {
-            common: self.common,
+            common,
             credentials,
             known_names,
             choose_config: self.choose_config,
             client_auth: self.client_auth,
             client_verifier,
+            client_certificate_types,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
             resumption,

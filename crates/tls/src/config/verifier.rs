@@ -5,7 +5,9 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tercel_pki::{ChainVerifier, Refusal, Roots, Usage};
+use pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
+use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Staple, Usage};
+use tercel_wire::CertificateType;
 
 use super::common::ConfigError;
 use super::policy::{PeerIdentity, Policy, Side, VerifyPeer};
@@ -14,6 +16,8 @@ use super::policy::{PeerIdentity, Policy, Side, VerifyPeer};
 pub struct ChainPolicy {
     verifier: ChainVerifier,
     authorities: Vec<Vec<u8>>,
+    /// Of the roots, if they are all there is.
+    fingerprint: Option<[u8; 32]>,
 }
 
 impl ChainPolicy {
@@ -22,15 +26,17 @@ impl ChainPolicy {
     /// # Errors
     /// [`ConfigError::NothingTrusted`] if there is no root.
     pub fn new(roots: Roots) -> Result<Self, ConfigError> {
+        let fingerprint = Some(roots.fingerprint());
         let verifier = ChainVerifier::builder(Arc::new(roots)).build();
-        verifier.map(Self::with_verifier).map_err(|_| ConfigError::NothingTrusted)
+        let policy = verifier.map(Self::with_verifier).map_err(|_| ConfigError::NothingTrusted)?;
+        Ok(Self { fingerprint, ..policy })
     }
 
     /// Uses a chain verifier with settings of its own.
     #[must_use]
     pub fn with_verifier(verifier: ChainVerifier) -> Self {
         let authorities = verifier.roots().subjects().collect();
-        Self { verifier, authorities }
+        Self { verifier, authorities, fingerprint: None }
     }
 }
 
@@ -40,15 +46,20 @@ impl VerifyPeer for ChainPolicy {
             Side::Server => Usage::Server,
             Side::Client => Usage::Client,
         };
+        let staple = identity.ocsp_response.map_or(Staple::Missing, Staple::Response);
         self.verifier
             .verify(
                 usage,
                 identity.chain,
                 identity.server_name,
-                identity.ocsp_response,
+                identity.ocsp_requested.then_some(staple),
                 identity.now,
             )
             .map(|_| ())
+    }
+
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        self.fingerprint
     }
 
     fn authorities(&self) -> Vec<Vec<u8>> {
@@ -60,6 +71,88 @@ impl fmt::Debug for ChainPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainPolicy").finish_non_exhaustive()
     }
+}
+
+/// Trusts peers that show one of these raw public keys, and, if told so, chains that another
+/// verifier trusts. RFC 7250
+///
+/// A key names nobody: whoever has it passes for the peer that was asked for.
+pub struct TrustedRawKeys {
+    keys: Vec<SubjectPublicKeyInfoDer<'static>>,
+    chains: Option<Arc<dyn VerifyPeer>>,
+}
+
+impl TrustedRawKeys {
+    /// Trusts these keys (`SubjectPublicKeyInfo`, compared byte by byte) and no chain.
+    ///
+    /// # Errors
+    /// [`ConfigError::NothingTrusted`] if there is no key.
+    pub fn new(keys: Vec<SubjectPublicKeyInfoDer<'static>>) -> Result<Self, ConfigError> {
+        if keys.is_empty() {
+            return Err(ConfigError::NothingTrusted);
+        }
+        Ok(Self { keys, chains: None })
+    }
+
+    /// Leaves peers that show a chain to another verifier.
+    #[must_use]
+    pub fn or_chains(mut self, verifier: Arc<dyn VerifyPeer>) -> Self {
+        self.chains = Some(verifier);
+        self
+    }
+}
+
+impl VerifyPeer for TrustedRawKeys {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        match (identity.raw_public_key, &self.chains) {
+            (Some(key), _) if self.keys.iter().any(|trusted| trusted.as_ref() == key) => Ok(()),
+            (Some(_), _) => Err(refusal(RefusalReason::UntrustedRawKey, identity)),
+            (None, Some(chains)) => chains.verify_peer(identity),
+            (None, None) => Err(refusal(RefusalReason::UnknownIssuer, identity)),
+        }
+    }
+
+    fn authorities(&self) -> Vec<Vec<u8>> {
+        self.chains.as_ref().map(|chains| chains.authorities()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for TrustedRawKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrustedRawKeys").field("keys", &self.keys.len()).finish_non_exhaustive()
+    }
+}
+
+fn refusal(reason: RefusalReason, identity: &PeerIdentity<'_>) -> Box<Refusal> {
+    Box::new(Refusal {
+        reason,
+        chain: identity.chain.iter().map(|der| CertificateDer::from(der.to_vec())).collect(),
+        names: Vec::new(),
+        wanted: identity.server_name.map(pki_types::ServerName::to_owned),
+        position: None,
+        time: identity.now,
+    })
+}
+
+/// A builder's verifier, if it has one.
+pub(crate) type Verifier = Option<Policy<dyn VerifyPeer>>;
+
+/// What a builder was told about trust, as one verifier and the certificate types it can judge.
+pub(crate) fn with_raw_keys(
+    keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
+    chains: Verifier,
+) -> Result<(Verifier, Vec<CertificateType>), ConfigError> {
+    let Some(keys) = keys else { return Ok((chains, vec![CertificateType::X509])) };
+    let trusted = TrustedRawKeys::new(keys)?;
+    let (trusted, types) = match chains {
+        None => (trusted, vec![CertificateType::RAW_PUBLIC_KEY]),
+        Some(Policy::Here(chains)) => (
+            trusted.or_chains(chains),
+            vec![CertificateType::RAW_PUBLIC_KEY, CertificateType::X509],
+        ),
+        Some(Policy::Ask) => return Err(ConfigError::RawKeysBesideAsk),
+    };
+    Ok((Some(Policy::Here(Arc::new(trusted))), types))
 }
 
 /// The policy that trusts chains ending in these roots.

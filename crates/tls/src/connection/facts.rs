@@ -2,8 +2,8 @@
 //!
 //! Must not know: how it was agreed. Next: [`super`].
 
-use pki_types::{CertificateDer, UnixTime};
-use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 /// What was agreed, and what the peer showed of itself.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Facts {
     pub own_signature_scheme: Option<SignatureScheme>,
     /// The application protocol. RFC 7301
     pub alpn: Option<Vec<u8>>,
-    /// The host name: on a server the one the client asked for.
+    /// On a server, the host name that the client asked for. RFC 6066 3
     pub server_name: Option<String>,
     /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
     pub retried: bool,
@@ -37,6 +37,12 @@ pub struct Facts {
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
+    /// The form of the server's certificate; X.509 after a resumption, which shows none. RFC 7250
+    pub server_certificate_type: CertificateType,
+    /// The form of the client's certificate, if it was asked for one; X.509 after a resumption. RFC 7250
+    pub client_certificate_type: CertificateType,
+    /// The peer's key, if it showed that instead of a chain. RFC 7250
+    pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
     pub(crate) new_sessions: Vec<NewSession>,
 }
@@ -88,6 +94,9 @@ impl Facts {
             early_data: EarlyData::NotOffered,
             ocsp_response: None,
             signed_certificate_timestamps: None,
+            server_certificate_type: CertificateType::X509,
+            client_certificate_type: CertificateType::X509,
+            peer_raw_public_key: None,
             peer_chain: Vec::new(),
             new_sessions: Vec::new(),
         }

@@ -16,6 +16,7 @@ const UPDATE_REQUESTED: u32 = 1;
 const PEER_CLOSED: u32 = 2;
 const FAILED: u32 = 4;
 const ALERT_PRESENT: u32 = 8;
+const UPDATE_AWAITED: u32 = 16;
 const ALERT_SHIFT: u32 = 8;
 
 /// What the sender finds on the link.
@@ -39,6 +40,16 @@ impl Link {
         self.0.fetch_or(FAILED | alert, Ordering::Release);
     }
 
+    /// We asked the peer for a key update.
+    pub(crate) fn await_update(&self) {
+        self.0.fetch_or(UPDATE_AWAITED, Ordering::Release);
+    }
+
+    /// The peer updated its key, asked or not.
+    pub(crate) fn update_arrived(&self) {
+        self.0.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
+    }
+
     pub(crate) fn signals(&self) -> Signals {
         Signals(self.0.load(Ordering::Acquire))
     }
@@ -52,6 +63,10 @@ impl Link {
 impl Signals {
     pub(crate) fn update_requested(self) -> bool {
         self.0 & UPDATE_REQUESTED != 0
+    }
+
+    pub(crate) fn update_awaited(self) -> bool {
+        self.0 & UPDATE_AWAITED != 0
     }
 
     pub(crate) fn peer_closed(self) -> bool {

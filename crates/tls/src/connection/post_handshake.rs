@@ -105,6 +105,10 @@ impl PostHandshake {
             }
             _ => {
                 ignorable(level, description, self.version, &mut self.warnings_in_a_row)?;
+                // What ends nothing may not split a message either. RFC 9846 5.1
+                if !self.joiner.is_empty() {
+                    return Err(Peer::InterruptedHandshakeMessage.into());
+                }
                 Ok(After::GoOn)
             }
         }
@@ -151,6 +155,7 @@ impl PostHandshake {
         let Some(secret) = &mut self.secret else { return Err(Peer::UnexpectedMessage.into()) };
         *secret = secret.next();
         opener.install(secret.protection()?);
+        link.update_arrived();
         self.updates = self.updates.saturating_add(1);
         // Past the limit a request for an update is ignored. RFC 9846 4.7.3
         if update.request_update == KeyUpdateRequest::UPDATE_REQUESTED

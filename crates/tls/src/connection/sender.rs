@@ -94,7 +94,8 @@ impl Sender {
     /// than the plaintext's length, send what was written and call again.
     ///
     /// # Errors
-    /// [`Misuse::OutputTooSmall`] if not even one byte fits; [`Local::Closed`] after [`Self::close`];
+    /// [`Misuse::OutputTooSmall`] if not even one byte fits, or not all that is pending, which then
+    /// stays so; [`Local::Closed`] after [`Self::close`];
     /// [`Local::Failed`] after a failure of the receiver, whose alert was written by an earlier call.
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;
@@ -110,6 +111,9 @@ impl Sender {
             room.copy_from_slice(&control);
             before = control.len();
             if self.state == State::Closed {
+                if before == 0 {
+                    self.require_open()?;
+                }
                 return Ok(Sealed { consumed: 0, written: before });
             }
         }
@@ -197,19 +201,19 @@ impl Sender {
         Ok(())
     }
 
-    /// Appends a `KeyUpdate` and changes to the next key; `request` asks the peer to do the same.
-    /// RFC 9846 4.7.3
+    /// Appends a `KeyUpdate` and changes to the next key; `request` asks the peer to do the same, unless
+    /// it was asked before and has not done so yet. RFC 9846 4.7.3
     ///
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool, out: &mut Vec<u8>) -> Result<(), Error> {
         self.require_open()?;
-        let request = if request {
-            KeyUpdateRequest::UPDATE_REQUESTED
-        } else {
-            KeyUpdateRequest::UPDATE_NOT_REQUESTED
-        };
-        self.write_update(request, out)
+        if !request || self.link.signals().update_awaited() {
+            return self.write_update(KeyUpdateRequest::UPDATE_NOT_REQUESTED, out);
+        }
+        self.write_update(KeyUpdateRequest::UPDATE_REQUESTED, out)?;
+        self.link.await_update();
+        Ok(())
     }
 
     /// Records sealed under the current key.

@@ -13,7 +13,8 @@ use crate::error::Error;
 /// A TLS stream over anything that reads and writes.
 ///
 /// `read` returns 0 after the peer's close_notify; an end of the transport without it is
-/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
+/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation. What a transport that
+/// times out did not take is sent by the next `write` or `flush`.
 #[derive(Debug)]
 pub struct Stream<T> {
     transport: T,
@@ -22,6 +23,7 @@ pub struct Stream<T> {
     /// Plaintext that was opened but not yet asked for.
     opened: Vec<u8>,
     taken: usize,
+    /// Records that the transport has not taken yet. They cannot be sealed again, so they are kept.
     sealed: Vec<u8>,
 }
 
@@ -76,15 +78,27 @@ impl<T: Read + Write> Stream<T> {
     }
 
     fn send_sealed(&mut self) -> io::Result<()> {
-        let sent = self.transport.write_all(&self.sealed);
-        self.sealed.clear();
-        sent
+        let mut sent = 0_usize;
+        let result = loop {
+            let rest = self.sealed.get(sent..).unwrap_or_default();
+            if rest.is_empty() {
+                break Ok(());
+            }
+            match self.transport.write(rest) {
+                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => sent = sent.saturating_add(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.sealed.drain(..sent.min(self.sealed.len()));
+        result
     }
 
     /// Whatever the receiver made necessary leaves now, errors' alerts included.
     fn send_control(&mut self) -> io::Result<()> {
         self.connection.sender.control(&mut self.sealed).map_err(to_io)?;
-        if self.sealed.is_empty() { Ok(()) } else { self.send_sealed() }
+        self.send_sealed()
     }
 
     fn take_opened(&mut self, out: &mut [u8]) -> usize {
@@ -131,7 +145,8 @@ impl<T: Read + Write> Read for Stream<T> {
                 },
                 other => other,
             };
-            self.send_control()?;
+            // What cannot be sent is the next write's trouble: it may not hide what was read.
+            let _ = self.send_control();
             match filled.map_err(to_io)? {
                 Filled::Data(count) => return Ok(count),
                 Filled::Closed => return Ok(0),
@@ -151,15 +166,26 @@ impl<T: Read + Write> Write for Stream<T> {
     fn write(&mut self, plaintext: &[u8]) -> io::Result<usize> {
         let most = self.connection.sender.max_fragment().saturating_mul(4);
         let now = plaintext.get(..most).unwrap_or(plaintext);
-        self.connection.sender.seal_to(now, &mut self.sealed).map_err(to_io)?;
         self.send_sealed()?;
-        Ok(now.len())
+        let sealed = self.connection.sender.seal_to(now, &mut self.sealed);
+        let sent = self.send_sealed();
+        sealed.map_err(to_io)?;
+        match sent {
+            // Sealed is written: the rest goes ahead of the next data, and no one need write this again.
+            Err(error) if may_pass(&error) => Ok(now.len()),
+            sent => sent.map(|()| now.len()),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.send_control()?;
         self.transport.flush()
     }
+}
+
+/// Whether the transport may take more later.
+fn may_pass(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// TLS errors in the language of `std::io`.

@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use pki_types::ServerName;
 
+use super::flow::Flow;
+use super::identity::{self, Shown};
 use crate::config::client::ClientConfig;
+use crate::config::policy::Side;
 use crate::connection::facts::Facts;
 use crate::connection::tickets::{MAX_TICKETS, TicketTaker};
+use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
 use crate::session::client_store::ClientSessionKey;
@@ -19,14 +23,45 @@ pub(crate) fn key(config: &ClientConfig, name: &ServerName<'_>) -> ClientSession
     ClientSessionKey::new(name.to_owned(), None, config.resumption.context)
 }
 
-/// The stored session to offer, if one fits the configuration as it is now.
-pub(crate) fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
+/// The stored session to offer, judged again if the configuration says so.
+pub(crate) async fn offerable(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    name: &ServerName<'static>,
+) -> Result<Option<Box<Session>>, Error> {
+    let Some(mut session) = take(config, name) else { return Ok(None) };
+    if !config.resumption.verify_again || session.peer_chain.is_empty() {
+        return Ok(Some(session));
+    }
+    let shown = Shown {
+        side: Side::Server,
+        chain: core::mem::take(&mut session.peer_chain),
+        raw_public_key: None,
+        ocsp_requested: config.request_ocsp,
+        ocsp_response: session.ocsp_response.take(),
+        signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
+    };
+    let now = config.common.clock.now();
+    let verdict = identity::judge(flow, &config.verifier, &shown, Some(name), now).await?;
+    session.peer_chain = shown.chain;
+    session.ocsp_response = shown.ocsp_response;
+    session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
+    Ok(verdict.is_ok().then_some(session))
+}
+
+/// The stored session, if one fits the configuration as it is now.
+fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
     let mut bytes = store.take(&key(config, name), now)?;
     let session = Session::from_bytes(&bytes);
     tercel_crypto::wipe(&mut bytes);
     let session = session.filter(|session| session.is_fresh(now))?;
+    // The server's certificate bounds what was made with it.
+    let expired = |leaf| tercel_pki::not_after(leaf).map_or(true, |end| end < now);
+    if session.peer_chain.first().is_some_and(expired) {
+        return None;
+    }
     let offered = config.common.usable_suites().any(|suite| suite == session.suite);
     offered.then_some(session)
 }

@@ -204,7 +204,9 @@ impl Driver {
         if description == AlertDescription::CLOSE_NOTIFY {
             return Err(Error::ClosedInHandshake);
         }
-        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)
+        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)?;
+        // What ends nothing may not split a message either. RFC 9846 5.1
+        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }
 
     /// `true` if a TLS 1.2 handshake waited for it; the ones of TLS 1.3 mean nothing. RFC 9846 5
@@ -278,7 +280,7 @@ impl Driver {
                     self.window = Window::Nothing;
                 }
                 Command::HalfRtt => self.window = Window::HalfRtt,
-                Command::SkipEarlyData => self.opener.skip_early_data(),
+                Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
                 Command::StopSkippingEarlyData => self.opener.stop_skipping(),
                 Command::Padding(padding) => self.sender.sealer().set_padding(padding),
             }
@@ -319,6 +321,9 @@ impl Driver {
             Keys::Tls12(protection) => self.opener.install(*protection),
             Keys::Tls13(secret) => {
                 self.opener.install(secret.protection()?);
+                if self.side == Side::Server && self.read_secret.is_none() {
+                    self.opener.expect_plain_alert();
+                }
                 self.read_secret = Some(secret);
             }
         }

@@ -66,7 +66,7 @@ pub(crate) enum Command {
     /// Server: application data may be sent ahead of the client's Finished. RFC 9846 2
     HalfRtt,
     /// Early data is on its way that was not accepted. RFC 9846 4.3.10
-    SkipEarlyData,
+    SkipEarlyData { limit: usize },
     /// No more early data can come, even unreadable.
     StopSkippingEarlyData,
     /// Pad records from here on. RFC 9846 5.4

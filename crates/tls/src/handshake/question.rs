@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use pki_types::{CertificateDer, ServerName, UnixTime};
+use pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_pki::Refusal;
 use tercel_wire::{
-    CertificateRequest, CertificateRequestTls12, ClientHello, HandshakeMessage, ProtocolVersion,
-    SignatureScheme,
+    CertificateRequest, CertificateRequestTls12, CertificateType, ClientHello, HandshakeMessage,
+    ProtocolVersion, SignatureScheme,
 };
 
+use crate::config::certificate_types;
 use crate::config::credential::{Credential, CredentialRequest};
 use crate::config::policy::{ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer};
 use crate::config::server::ServerConfig;
@@ -116,7 +117,7 @@ pub(crate) enum RequestSource {
     /// A server looks at the hello; the suites decide which keys fit.
     Hello { hello: SharedHello, version: ProtocolVersion, config: Arc<ServerConfig> },
     /// A client looks at a `CertificateRequest` message, header included.
-    Request { message: Vec<u8>, version: ProtocolVersion },
+    Request { message: Vec<u8>, version: ProtocolVersion, certificate_type: CertificateType },
 }
 
 /// See [`Question::SelectCredential`].
@@ -132,8 +133,8 @@ impl SelectCredentialQuestion {
             RequestSource::Hello { hello, version, config } => {
                 negotiate::credential_request(&parse(hello)?, *version, config)
             }
-            RequestSource::Request { message, version } => {
-                request_from_message(message.get(4..)?, *version)
+            RequestSource::Request { message, version, certificate_type } => {
+                request_from_message(message.get(4..)?, *version, *certificate_type)
             }
         }
     }
@@ -149,7 +150,9 @@ impl SelectCredentialQuestion {
 pub(crate) fn request_from_message(
     body: &[u8],
     version: ProtocolVersion,
+    certificate_type: CertificateType,
 ) -> Option<CredentialRequest<'_>> {
+    let certificate_types = certificate_types::only(certificate_type);
     if version == ProtocolVersion::TLS1_3 {
         let request = CertificateRequest::parse(body).ok()?;
         return Some(CredentialRequest {
@@ -157,7 +160,9 @@ pub(crate) fn request_from_message(
             version,
             server_name: None,
             signature_schemes: request.extensions.signature_algorithms?,
+            certificate_signature_schemes: request.extensions.signature_algorithms_cert,
             groups: None,
+            certificate_types,
             key_kinds: (true, true),
             authorities: request.extensions.certificate_authorities,
         });
@@ -168,7 +173,9 @@ pub(crate) fn request_from_message(
         version,
         server_name: None,
         signature_schemes: request.supported_signature_algorithms,
+        certificate_signature_schemes: None,
         groups: None,
+        certificate_types,
         key_kinds: negotiate::key_kinds_of(&request),
         authorities: Some(request.certificate_authorities),
     })
@@ -212,7 +219,9 @@ impl SignQuestion {
 pub struct VerifyPeerQuestion {
     pub(crate) side: Side,
     pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) server_name: Option<ServerName<'static>>,
+    pub(crate) ocsp_requested: bool,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
     pub(crate) now: UnixTime,
@@ -225,7 +234,9 @@ impl VerifyPeerQuestion {
         PeerIdentity {
             side: self.side,
             chain: &self.chain,
+            raw_public_key: self.raw_public_key.as_deref(),
             server_name: self.server_name.as_ref(),
+            ocsp_requested: self.ocsp_requested,
             ocsp_response: self.ocsp_response.as_deref(),
             signed_certificate_timestamps: self.signed_certificate_timestamps.as_deref(),
             now: self.now,

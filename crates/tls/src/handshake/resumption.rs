@@ -14,8 +14,10 @@ use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::session::state::Session;
+use crate::ticket::TicketSealer;
 
-/// The session that a ticket or id names, wherever it is kept. A single-use one is taken from its store.
+/// The session that a ticket or id names, wherever it is kept. Who asks for one that may be used once
+/// takes it with [`claim`] when it is clear that it will be used; an application that is asked takes it at once.
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -28,13 +30,8 @@ pub(crate) async fn find(
     let bytes = match (sealed, &resumption.store) {
         (Some(bytes), _) => Some(bytes),
         (None, None) => None,
-        (None, Some(Policy::Here(store))) => {
-            if single_use {
-                store.take(name, now)
-            } else {
-                store.get(name, now)
-            }
-        }
+        // One that may be used once is looked at here and taken by `claim`.
+        (None, Some(Policy::Here(store))) => store.get(name, now),
         (None, Some(Policy::Ask)) => {
             let question = FindSessionQuestion { identity: name.to_vec(), single_use };
             match flow.ask(Question::FindSession(question)).await {
@@ -49,6 +46,15 @@ pub(crate) async fn find(
     Ok(session)
 }
 
+/// Takes a session that may be used once out of its store: `false` if somebody else was faster.
+pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
+    let resumption = &config.resumption;
+    let now = config.common.clock.now();
+    let Some(Policy::Here(store)) = &resumption.store else { return true };
+    let is_sealed = |tickets: &dyn TicketSealer| tickets.open(name, now).is_some();
+    store.take(name, now).is_some() || resumption.tickets.as_deref().is_some_and(is_sealed)
+}
+
 /// Whether a session was made by a configuration like this one, for this name, and is not too old.
 /// RFC 9846 4.7.1, RFC 6066 3, RFC 7627 5.3
 pub(crate) fn belongs(
@@ -61,7 +67,7 @@ pub(crate) fn belongs(
         && session.context == config.resumption.context
         && session.server_name.as_deref() == server_name
         && session.is_fresh(config.common.clock.now())
-        && (config.client_auth != ClientAuth::Required || !session.peer_chain.is_empty())
+        && (config.client_auth != ClientAuth::Required || session.has_peer())
 }
 
 /// Judges a client's certificate again, by today's roots, lists and time. A refusal means a full handshake.
@@ -71,17 +77,19 @@ pub(crate) async fn still_trusted(
     session: &mut Session,
 ) -> Result<bool, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(true) };
-    if session.peer_chain.is_empty() {
+    if !session.has_peer() {
         return Ok(true);
     }
+    let chain = core::mem::take(&mut session.peer_chain);
     let shown = Shown {
-        side: Side::Client,
-        chain: core::mem::take(&mut session.peer_chain),
+        raw_public_key: session.peer_raw_public_key.take(),
         ocsp_response: session.ocsp_response.take(),
         signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
+        ..Shown::chain(Side::Client, chain)
     };
     let verdict = identity::judge(flow, verifier, &shown, None, config.common.clock.now()).await?;
     session.peer_chain = shown.chain;
+    session.peer_raw_public_key = shown.raw_public_key;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
     Ok(verdict.is_ok())

@@ -1,14 +1,14 @@
-//! Handshake signatures: made by a credential, checked against a leaf certificate's key.
+//! Handshake signatures: made by a credential, checked against a peer's key.
 //! RFC 9846 4.5.2, RFC 5246 4.7
 //!
 //! Must not know: which message carries the signature. Next: `config/scheme.rs`.
 
 use std::sync::Arc;
 
-use pki_types::CertificateDer;
 use tercel_wire::{ProtocolVersion, SignatureScheme};
 
 use super::flow::{Flow, wrong_answer};
+use super::identity::Shown;
 use super::question::{Answer, Question, SignQuestion};
 use crate::config::credential::{Credential, Key};
 use crate::config::scheme;
@@ -35,17 +35,20 @@ pub(crate) async fn sign(
 
 /// Checks a peer's signature, whose scheme must be among `offered`.
 pub(crate) fn verify(
-    leaf: &CertificateDer<'_>,
+    signer: &Shown,
     scheme: SignatureScheme,
     version: ProtocolVersion,
     offered: &[SignatureScheme],
     content: &[u8],
     signature: &[u8],
 ) -> Result<(), Error> {
-    let key =
-        tercel_pki::end_entity_public_key(core::slice::from_ref(leaf)).map_err(Error::Refused)?;
+    // What was not offered is not looked at.
+    if !offered.contains(&scheme) {
+        return Err(Peer::WrongSignatureScheme.into());
+    }
+    let key = signer.public_key()?;
     let algorithm = scheme::algorithm(scheme).ok_or(Peer::WrongSignatureScheme)?;
-    if !offered.contains(&scheme) || !scheme::usable(scheme, key.kind(), version) {
+    if !scheme::usable(scheme, key.kind(), version) {
         return Err(Peer::WrongSignatureScheme.into());
     }
     key.verify(algorithm, content, signature).map_err(|_| Peer::BadSignature.into())

@@ -19,8 +19,8 @@ pub(crate) struct Opener {
     max_plaintext: u16,
     /// Bytes of undecryptable early data that may still be passed over. RFC 9846 4.3.10
     skip: Option<usize>,
-    /// No record has been opened under the first key yet.
-    fresh: bool,
+    /// Whether a plain alert may still come although there are keys.
+    plain_alert: bool,
     empty_records: u8,
 }
 
@@ -46,7 +46,7 @@ impl Opener {
             expect: Expect::AnyVersion,
             max_plaintext: 1 << 14,
             skip: None,
-            fresh: true,
+            plain_alert: false,
             empty_records: 0,
         }
     }
@@ -60,8 +60,15 @@ impl Opener {
     }
 
     pub(crate) fn install(&mut self, protection: Protection) {
-        // The first key only: whoever has read under one can protect its alerts. RFC 9846 6
-        self.fresh = self.protection.replace(protection).is_none();
+        self.protection = Some(protection);
+        self.plain_alert = false;
+    }
+
+    /// A server's first keys: a client that cannot read our first flight has none to say so under.
+    /// Over with the first record that opens, and with the next key: else anyone on the way could
+    /// close the connection. RFC 9846 6.1
+    pub(crate) fn expect_plain_alert(&mut self) {
+        self.plain_alert = true;
     }
 
     pub(crate) fn is_protected(&self) -> bool {
@@ -73,8 +80,8 @@ impl Opener {
     }
 
     /// Pass over early data that we do not accept.
-    pub(crate) fn skip_early_data(&mut self) {
-        self.skip = Some(limits::MAX_SKIPPED_EARLY_DATA);
+    pub(crate) fn skip_early_data(&mut self, bytes: usize) {
+        self.skip = Some(bytes);
     }
 
     /// After this point a record that does not open is an error again.
@@ -107,7 +114,7 @@ impl Opener {
             Err(error) => return self.pass_over(error, record.len()).map(|()| None),
         };
         self.skip = None;
-        self.fresh = false;
+        self.plain_alert = false;
         let Some(plaintext) = record.get(range.clone()) else { return Ok(None) };
         let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
         self.count_empty(content_type, length)?;
@@ -132,7 +139,7 @@ impl Opener {
         }
         let Some(protection) = &mut self.protection else { return Ok(None) };
         let length = protection.open_into(frame.content_type, record, out)?;
-        self.fresh = false;
+        self.plain_alert = false;
         let plaintext = out.get(..length).unwrap_or_default();
         let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
         self.count_empty(content_type, length)?;
@@ -169,7 +176,7 @@ impl Opener {
         match frame.content_type {
             ContentType::APPLICATION_DATA => Ok(None),
             ContentType::CHANGE_CIPHER_SPEC => self.open_plain(frame, total),
-            ContentType::ALERT if self.fresh && total == limits::HEADER + 2 => {
+            ContentType::ALERT if self.plain_alert && total == limits::HEADER + 2 => {
                 self.open_plain(frame, total)
             }
             _ => Err(Peer::UnexpectedRecord.into()),

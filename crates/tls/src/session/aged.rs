@@ -196,4 +196,12 @@ mod tests {
         }
         assert_eq!(keys(&aged).len(), 3);
     }
+
+    #[test]
+    fn leaving_alone_lets_go_of_what_left() {
+        let names: Vec<_> = (0..100_u8).map(|byte| byte.to_string()).collect();
+        let mut aged = filled(100, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        names.iter().for_each(|name| _ = aged.remove(name));
+        assert!(aged.order.len() <= SLACK);
+    }
 }

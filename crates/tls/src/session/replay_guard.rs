@@ -4,12 +4,15 @@
 //! how long it could come again. Next: `config/policy.rs`, where a server is asked for its decision.
 
 use core::fmt;
+use core::time::Duration;
 use std::collections::{BTreeMap, HashSet};
 
 use pki_types::UnixTime;
 use tercel_crypto::{Hash, HashAlgorithm};
 
 use super::shards::Shards;
+use crate::config::policy::AdmitEarlyData;
+use crate::record::limits;
 
 /// Remembers unique values, such as binders, until they can no longer be replayed.
 ///
@@ -24,8 +27,7 @@ impl ReplayGuard {
     /// Room for `capacity` values; they take some 100 bytes each, of whatever length.
     ///
     /// Everything is refused up to and including `blind_until`: what was admitted before this start is
-    /// not known here. That is the start's time and one window of freshness more, unless nothing can have been
-    /// admitted before.
+    /// not known here; see [`Self::for_early_data`] for how long that is.
     #[must_use]
     pub fn new(capacity: usize, blind_until: UnixTime) -> Self {
         Self { parts: Shards::new(capacity, |room| Part::new(room, blind_until)), capacity }
@@ -42,6 +44,27 @@ impl ReplayGuard {
         let part = self.parts.lock(&value);
         part.is_some_and(|mut part| part.insert_once(value, expires, now))
     }
+}
+
+impl ReplayGuard {
+    /// A guard for early data, to be set up when a server starts: it refuses everything until nothing that
+    /// was admitted before `now` can still count as fresh.
+    #[must_use]
+    pub fn for_early_data(capacity: usize, now: UnixTime) -> Self {
+        Self::new(capacity, after_window(now))
+    }
+}
+
+impl AdmitEarlyData for ReplayGuard {
+    fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
+        self.insert_once(unique, after_window(now), now)
+    }
+}
+
+/// A hello may come as much too early as too late: it is fresh for twice the window. RFC 9846 8.3
+fn after_window(now: UnixTime) -> UnixTime {
+    let seconds = limits::FRESHNESS_WINDOW.saturating_mul(2).saturating_add(1);
+    UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs().saturating_add(seconds)))
 }
 
 impl fmt::Debug for ReplayGuard {

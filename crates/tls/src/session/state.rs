@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use pki_types::{CertificateDer, UnixTime};
+use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer};
 
@@ -40,12 +40,14 @@ pub(crate) struct Session {
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
     pub(crate) by_ticket: bool,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
+    /// What the peer showed in place of a chain. RFC 7250
+    pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
 }
 
 /// The form of the bytes; another number is another form and is not read.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// However often it is renewed, a session does not outlive its certificates' check by more. RFC 9846 4.7.1
 const MAX_AGE: u64 = 604_800;
@@ -76,6 +78,7 @@ impl Session {
             identity: Vec::new(),
             by_ticket: false,
             peer_chain: facts.peer_chain.clone(),
+            peer_raw_public_key: facts.peer_raw_public_key.clone(),
             ocsp_response: None,
             signed_certificate_timestamps: None,
         }
@@ -85,8 +88,14 @@ impl Session {
     pub(crate) fn into_facts(self, facts: &mut Facts) {
         facts.peer_signature_scheme = self.peer_signature_scheme;
         facts.peer_chain = self.peer_chain;
+        facts.peer_raw_public_key = self.peer_raw_public_key;
         facts.ocsp_response = self.ocsp_response;
         facts.signed_certificate_timestamps = self.signed_certificate_timestamps;
+    }
+
+    /// Whether the peer showed who it is.
+    pub(crate) fn has_peer(&self) -> bool {
+        !self.peer_chain.is_empty() || self.peer_raw_public_key.is_some()
     }
 
     /// Whether it may still be used.
@@ -107,7 +116,13 @@ impl Session {
 
     /// The bytes, or `None` if a part is longer than its length field.
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(192);
+        // Room from the start: what grows leaves its secret behind.
+        let chain: usize = self.peer_chain.iter().map(|certificate| certificate.len()).sum();
+        let stapled = self.ocsp_response.as_ref().map_or(0, Vec::len);
+        let timestamps = self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len);
+        let parts = [chain, stapled, timestamps, self.identity.len(), 1024];
+        let room = parts.into_iter().fold(0_usize, usize::saturating_add);
+        let mut bytes = Vec::with_capacity(room);
         let mut w = Writer::new(&mut bytes);
         w.u8(FORMAT);
         w.u16(self.version.0);
@@ -126,6 +141,7 @@ impl Session {
         w.opaque8(&self.context);
         w.opaque16(&self.identity);
         w.vec24(|w| self.peer_chain.iter().for_each(|certificate| w.opaque24(certificate)));
+        w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
         w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
         w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
         w.finish().ok()?;
@@ -168,6 +184,7 @@ impl Session {
             context: r.opaque8().ok()?.to_vec(),
             identity: r.opaque16().ok()?.to_vec(),
             peer_chain: chain(r.opaque24().ok()?)?,
+            peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
             ocsp_response: not_empty(r.opaque24().ok()?),
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
         };

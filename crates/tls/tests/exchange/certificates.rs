@@ -6,14 +6,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tercel::pki::RefusalReason;
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, ProtocolVersion, SignatureScheme};
 use tercel::{AcceptAnyPeer, ClientAuth, Clock, Error, Policy, ServerConfig};
 
-use crate::identity::{Kind, NAME, client, credential, plain, roots, server};
+use crate::identity::{Kind, NAME, client, credential, must_staple, plain, roots, server};
 use crate::pair::Pair;
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
+
+#[test]
+fn a_leaf_that_demands_a_staple_is_refused_without_if_one_was_asked_for() {
+    for version in BOTH_VERSIONS {
+        let stapled = |with: bool| match must_staple(Kind::P256) {
+            credential if with => credential.ocsp_response(b"good".to_vec()),
+            credential => credential,
+        };
+        for (asks, with, accepted) in
+            [(true, false, false), (true, true, true), (false, false, true), (false, true, true)]
+        {
+            let client = client().versions(&[version]).request_ocsp(asks).build().unwrap();
+            let server = ServerConfig::builder().credential(stapled(with)).build().unwrap();
+            let outcome = Pair::new(&client, &server, NAME).connect();
+            if accepted {
+                outcome.unwrap().talk();
+                continue;
+            }
+            let failure = outcome.unwrap_err();
+            assert_eq!(failure.client, Some(Error::Refused(RefusalReason::MissingStaple)));
+            let told = AlertDescription::BAD_CERTIFICATE_STATUS_RESPONSE;
+            assert_eq!(failure.server, Some(Error::AlertReceived(told)));
+        }
+    }
+}
 
 #[test]
 fn staple_and_timestamps_go_to_who_asks() {
@@ -23,6 +49,7 @@ fn staple_and_timestamps_go_to_who_asks() {
         credential(Kind::P256)
             .ocsp_response(b"good".to_vec())
             .signed_certificate_timestamps(timestamps.to_vec())
+            .unwrap()
     };
     let server = ServerConfig::builder().credential(credential()).build().unwrap();
     for version in BOTH_VERSIONS {

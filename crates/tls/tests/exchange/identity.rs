@@ -46,12 +46,27 @@ pub(crate) fn credential(kind: Kind) -> Credential {
     credential_for(kind, &[NAME])
 }
 
+/// A credential whose leaf demands a stapled OCSP response. RFC 7633
+pub(crate) fn must_staple(kind: Kind) -> Credential {
+    let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+    let oid = [1, 3, 6, 1, 5, 5, 7, 1, 24];
+    let status_request = vec![0x30, 3, 2, 1, 5];
+    let feature = rcgen::CustomExtension::from_oid_content(&oid, status_request);
+    params.custom_extensions.push(feature);
+    let (chain, key) = issue(kind, &params);
+    Credential::new(chain, &PrivateKeyDer::Pkcs8(key.into())).unwrap()
+}
+
 /// A chain and its private key in PKCS#8.
 pub(crate) fn leaf(kind: Kind, names: &[&str]) -> (Vec<CertificateDer<'static>>, Vec<u8>) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    issue(kind, &CertificateParams::new(names).unwrap())
+}
+
+fn issue(kind: Kind, params: &CertificateParams) -> (Vec<CertificateDer<'static>>, Vec<u8>) {
     let pkcs8 = key(kind);
     let key = KeyPair::try_from(pkcs8.as_slice()).unwrap();
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &AUTHORITY.issuer).unwrap();
+    let leaf = params.signed_by(&key, &AUTHORITY.issuer).unwrap();
     (vec![leaf.der().clone()], pkcs8)
 }
 

@@ -6,14 +6,21 @@
 
 mod certificates;
 mod combinations;
+mod compression;
+mod decisions;
 mod endings;
 mod identity;
+mod ml_dsa;
 mod negotiation;
 mod pair;
+mod pending;
 mod questions;
+mod raw_public_keys;
 mod reads;
 mod resumption;
-mod room;
 mod secrets;
+mod signatures;
 mod sizes;
+mod strangers;
 mod streams;
+mod updates;

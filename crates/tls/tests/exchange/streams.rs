@@ -3,7 +3,7 @@
 //! For: `complete`, `Read` and `Write` as an application uses them. Must not know: records.
 //! Next: `sizes.rs`, the same without a transport.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
@@ -11,6 +11,7 @@ use tercel::wire::ProtocolVersion;
 use tercel::{Error, Handshake, Stream};
 
 use crate::identity::{NAME, client, plain, server};
+use crate::pair::{Delivery, Pair};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 
@@ -106,6 +107,72 @@ fn plain_http_is_recognised() {
     let mut answer = Vec::new();
     transport.read_to_end(&mut answer).ok();
     assert!(server.join().unwrap().contains("plain HTTP"));
+}
+
+#[test]
+fn a_transport_that_stalls_loses_and_repeats_nothing() {
+    let data: Vec<u8> = (0..100_000_u32).map(|at| at.to_be_bytes()[2]).collect();
+    let ends = Pair::new(&plain().0, &plain().1, NAME).connect().unwrap();
+    let (ours, mut theirs) = (ends.client, ends.server);
+    let stalling = Stalling { taken: Vec::new(), calls: 0, error: ErrorKind::WouldBlock };
+    let mut stream = Stream::new(stalling, ours.connection, ours.received);
+    let mut rest = &data[..];
+    while !rest.is_empty() {
+        match stream.write(rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+    }
+    while let Err(error) = stream.flush() {
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    }
+    let taken = &stream.transport().taken;
+    assert!(theirs.read(taken, Delivery::Whole).unwrap() == data);
+}
+
+#[test]
+fn an_answer_that_cannot_be_sent_does_not_hide_what_was_read() {
+    let mut ends = Pair::new(&plain().0, &plain().1, NAME).connect().unwrap();
+    let mut wire = Vec::new();
+    ends.client.connection.sender.update_key(true, &mut wire).unwrap();
+    ends.client.connection.sender.seal_to(b"last words", &mut wire).unwrap();
+    ends.client.connection.sender.close(&mut wire).unwrap();
+    ends.server.received.extend(&wire);
+    let broken = Stalling { taken: Vec::new(), calls: 0, error: ErrorKind::BrokenPipe };
+    let mut stream = Stream::new(broken, ends.server.connection, ends.server.received);
+    let mut read = Vec::new();
+    stream.read_to_end(&mut read).unwrap();
+    assert_eq!(read, b"last words");
+    assert_eq!(stream.write(b"answer").unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+/// Takes a few bytes now and then, and has none to give.
+struct Stalling {
+    taken: Vec<u8>,
+    calls: usize,
+    error: ErrorKind,
+}
+
+impl Write for Stalling {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.calls += 1;
+        if self.calls % 3 != 0 || self.error != ErrorKind::WouldBlock {
+            return Err(self.error.into());
+        }
+        let count = bytes.len().min(1000);
+        self.taken.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Stalling {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(self.error.into())
+    }
 }
 
 /// A client's stream, and a thread with what the server does with its own.

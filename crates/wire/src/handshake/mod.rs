@@ -24,6 +24,7 @@ mod header;
 mod key_update;
 mod new_session_ticket;
 mod new_session_ticket_tls12;
+mod raw_public_key_tls12;
 mod server_hello;
 mod server_key_exchange;
 
@@ -43,6 +44,7 @@ pub use header::{MessageHeader, message_hash_header};
 pub use key_update::KeyUpdate;
 pub use new_session_ticket::NewSessionTicket;
 pub use new_session_ticket_tls12::NewSessionTicketTls12;
+pub use raw_public_key_tls12::RawPublicKeyTls12;
 pub use server_hello::ServerHello;
 pub use server_key_exchange::{ServerEcdhParams, ServerKeyExchange};
 

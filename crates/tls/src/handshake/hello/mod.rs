@@ -3,6 +3,7 @@
 //! The two functions here are the whole handshakes; they part by version after the first exchange.
 //! Must not know: records. Next: [`offer`] (client), [`negotiate`] (server), [`retry`].
 
+pub(crate) mod certificate_type;
 pub(crate) mod group;
 pub(crate) mod negotiate;
 pub(crate) mod offer;
@@ -45,7 +46,7 @@ pub(crate) async fn client(
     name: ServerName<'static>,
 ) -> Result<Established, Error> {
     flow.order(first_limit(&config.common));
-    let session = client_session::take(&config, &name);
+    let session = client_session::offerable(&mut flow, &config, &name).await?;
     let mut offer = Offer::new(&config, name, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
@@ -77,6 +78,7 @@ async fn choose_config_and_version(
     hello: &SharedHello,
 ) -> Result<(Arc<ServerConfig>, ProtocolVersion), Error> {
     let parsed = parse_hello(hello)?;
+    certificate_type::check_offer(&parsed)?;
     let config = choose_config(flow, config, hello, &parsed).await?;
     flow.order(first_limit(&config.common));
     let version = negotiate::version(&parsed, &config.common)?;

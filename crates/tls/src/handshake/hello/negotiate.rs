@@ -7,6 +7,7 @@ use tercel_wire::{
     ProtocolVersion,
 };
 
+use super::certificate_type;
 use crate::config::common::Common;
 use crate::config::credential::CredentialRequest;
 use crate::config::policy::Side;
@@ -152,7 +153,9 @@ pub(crate) fn credential_request<'a>(
         version,
         server_name: server_name(hello),
         signature_schemes: hello.extensions.signature_algorithms?,
+        certificate_signature_schemes: hello.extensions.signature_algorithms_cert,
         groups: hello.extensions.supported_groups,
+        certificate_types: certificate_type::of_server(hello),
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),
         authorities: hello.extensions.certificate_authorities,
     })
@@ -164,6 +167,11 @@ pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> E
         |known: &crate::config::credential::Credentials| known.refuses_name(server_name(hello));
     if config.known_names.as_deref().is_some_and(unknown) {
         return Peer::UnrecognizedName.into();
+    }
+    let types = certificate_type::of_server(hello);
+    let ours = config.known_names.as_deref();
+    if ours.is_some_and(|ours| ours.lacks_type_of(&types)) {
+        return Peer::NoCommonCertificateType.into();
     }
     let theirs = hello.cipher_suites;
     let none_in_common = !theirs.iter().any(|code| suite::find(code).is_some());

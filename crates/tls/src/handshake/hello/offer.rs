@@ -11,9 +11,10 @@ use tercel_wire::{
     PskIdentity, PskKeyExchangeMode, ServerNameOffer,
 };
 
-use super::{group, negotiate};
+use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::compression;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
@@ -110,8 +111,10 @@ impl Offer {
         let (secret, limit) = (self.early_secret(session), session.max_early_data);
         let mut transcript = Transcript::new(session.suite.hash);
         transcript.add(&self.message);
+        let exporter = secret.early_exporter_secret(&transcript.digest());
         let secret = secret.client_early_traffic_secret(&transcript.digest());
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
+        log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
         flow.order(Command::WriteEarlyData { secret, limit });
     }
@@ -132,8 +135,9 @@ impl Offer {
     ) -> Result<(), Error> {
         self.early_data = false;
         // A key whose hash is not the suite's cannot be chosen any more. RFC 9846 4.2.2
-        self.session =
-            self.session.take().filter(|session| session.suite.hash == before.algorithm());
+        self.session = self.session.take().filter(|session| {
+            session.version != ProtocolVersion::TLS1_3 || session.suite.hash == before.algorithm()
+        });
         let shares = match group {
             None => self.shares(config),
             Some(group) => {
@@ -243,6 +247,9 @@ impl Offer {
         let length = session13.map_or(0, |session| session.suite.hash.output_len());
         let binders = [PskBinder(zeros.get(..length).unwrap_or_default())];
         let ticket = session12.filter(|session| session.by_ticket);
+        let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
+        let schemes = common.schemes_for(highest);
+        let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
                 .then(|| ticket.map_or(&[][..], |session| &session.identity)),
@@ -257,9 +264,17 @@ impl Offer {
             status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
-            signature_algorithms: Some(List::of(&common.signature_schemes)),
+            signature_algorithms: Some(List::of(&schemes)),
+            signature_algorithms_cert: common
+                .certificate_signature_schemes
+                .as_deref()
+                .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
+            compress_certificate: (tls13 && !compressions.is_empty())
+                .then_some(List::of(&compressions)),
+            server_certificate_type: certificate_type::offer(&config.server_certificate_types),
+            client_certificate_type: certificate_type::offer(&config.client_certificate_types),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
             supported_versions: tls13.then_some(List::of(&versions)),

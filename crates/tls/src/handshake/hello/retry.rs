@@ -16,6 +16,7 @@ use crate::handshake::flow::{Command, Flow};
 use crate::handshake::question::SharedHello;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
+use crate::record::limits;
 
 /// What is settled once the hello to go on with is there.
 pub(crate) struct Settled {
@@ -52,7 +53,9 @@ pub(crate) async fn settle(
     }
     let early_data_lost = hello.extensions.early_data.is_some();
     if early_data_lost {
-        flow.order(Command::SkipEarlyData);
+        flow.order(Command::SkipEarlyData {
+            limit: limits::skipped_early_data(config.resumption.max_early_data),
+        });
     }
     let mut transcript = Transcript::after_retry(suite.hash, &first);
     send_retry(flow, &hello, suite, group, &mut transcript)?;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use pki_types::CertificateDer;
 use tercel_crypto::SharedSecret;
 use tercel_wire::{
-    CertificateTls12, CertificateVerify, Finished, HandshakeMessage, HandshakeType,
-    ProtocolVersion, SignatureScheme,
+    CertificateTls12, CertificateType, CertificateVerify, Finished, HandshakeMessage,
+    HandshakeType, ProtocolVersion, RawPublicKeyTls12, SignatureScheme,
 };
 
 use crate::config::credential::Credential;
@@ -92,19 +92,29 @@ pub(crate) fn send_certificate(
     transcript: &mut Transcript,
     credential: Option<&Arc<Credential>>,
 ) -> Result<(), Error> {
+    if let Some(key) = credential.and_then(|credential| credential.raw_key()) {
+        let message = RawPublicKeyTls12 { subject_public_key_info: key };
+        return flow.send(&message, transcript);
+    }
+    // Without a certificate both forms are the same empty message. RFC 7250 3
     let chain = credential.map(|credential| credential.chain()).unwrap_or_default();
     flow.send_with(|out| CertificateTls12::encode_chain(chain, out), |bytes| transcript.add(bytes))
 }
 
-/// The chain in a peer's Certificate; `None` if it is empty.
-pub(crate) fn shown(message: &Message, side: Side) -> Result<Option<Shown>, Error> {
+/// The chain or the key in a peer's Certificate; `None` if it is empty.
+pub(crate) fn shown(
+    message: &Message,
+    side: Side,
+    certificate_type: CertificateType,
+) -> Result<Option<Shown>, Error> {
+    if certificate_type == CertificateType::RAW_PUBLIC_KEY {
+        let key = RawPublicKeyTls12::parse(message.body())?.subject_public_key_info;
+        return Ok((!key.is_empty()).then(|| Shown::raw_public_key(side, key)));
+    }
     let parsed = CertificateTls12::parse(message.body())?;
     let chain: Vec<_> =
         parsed.certificates().map(|der| CertificateDer::from(der.to_vec())).collect();
-    if chain.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(Shown { side, chain, ocsp_response: None, signed_certificate_timestamps: None }))
+    Ok((!chain.is_empty()).then(|| Shown::chain(side, chain)))
 }
 
 /// A client's proof that it has its key: over all messages so far. RFC 5246 7.4.8
@@ -123,14 +133,14 @@ pub(crate) async fn send_verify(
 pub(crate) async fn receive_verify(
     flow: &mut Flow,
     transcript: &mut Transcript,
-    leaf: &CertificateDer<'_>,
+    client: &Shown,
     offered: &[SignatureScheme],
 ) -> Result<SignatureScheme, Error> {
     let message = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
     let verify = CertificateVerify::parse(message.body())?;
     let content = transcript.take_messages();
     let version = ProtocolVersion::TLS1_2;
-    signature::verify(leaf, verify.algorithm, version, offered, &content, verify.signature)?;
+    signature::verify(client, verify.algorithm, version, offered, &content, verify.signature)?;
     transcript.add(message.bytes());
     Ok(verify.algorithm)
 }

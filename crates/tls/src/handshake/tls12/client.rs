@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use pki_types::CertificateDer;
 use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
-    CertificateRequestTls12, CertificateStatus, ClientKeyExchange, CompressionMethod,
-    ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion, ServerHello,
-    ServerHelloDone, ServerKeyExchange, SignatureScheme,
+    CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
+    CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
+    ServerHello, ServerHelloDone, ServerKeyExchange, SignatureScheme,
 };
 
 use super::auth::{self, Randoms};
@@ -24,7 +23,7 @@ use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::offer::Offer;
-use crate::handshake::hello::{group, negotiate};
+use crate::handshake::hello::{certificate_type, group, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
@@ -57,13 +56,13 @@ pub(crate) async fn handshake(
         return Box::pin(resumed).await;
     }
 
-    let mut shown = receive_certificate(flow, config, suite, &mut transcript).await?;
+    let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
+    shown.ocsp_requested = config.request_ocsp;
     shown.signed_certificate_timestamps =
         hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
     let status_promised = hello.extensions.status_request.is_some();
     let message = receive_status(flow, status_promised, &mut shown, &mut transcript).await?;
-    let leaf = shown.chain.first().ok_or(Peer::EmptyCertificate)?;
-    let (group, shared, share, scheme) = receive_key_exchange(config, &message, leaf, &randoms)?;
+    let (group, shared, share, scheme) = receive_key_exchange(config, &message, &shown, &randoms)?;
     transcript.add(message.bytes());
     facts.group = Some(group);
     facts.peer_signature_scheme = Some(scheme);
@@ -74,7 +73,9 @@ pub(crate) async fn handshake(
     let chosen = match &request {
         None => None,
         Some(request) => {
-            let chosen = select_credential(flow, config, request).await?;
+            certificate_type::check_client(config, &facts)?;
+            let kind = facts.client_certificate_type;
+            let chosen = select_credential(flow, config, request, kind).await?;
             let credential = chosen.as_ref().map(|(credential, _)| credential);
             auth::send_certificate(flow, &mut transcript, credential)?;
             chosen
@@ -142,7 +143,7 @@ fn check(
 /// Extensions that may stand in a ServerHello of TLS 1.2.
 ///
 /// supported_groups may not, but some old servers send it back; it means nothing.
-const IN_SERVER_HELLO: [ExtensionType; 11] = [
+const IN_SERVER_HELLO: [ExtensionType; 13] = [
     ExtensionType::SESSION_TICKET,
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,
@@ -151,6 +152,8 @@ const IN_SERVER_HELLO: [ExtensionType; 11] = [
     ExtensionType::EC_POINT_FORMATS,
     ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
     ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
+    ExtensionType::CLIENT_CERTIFICATE_TYPE,
+    ExtensionType::SERVER_CERTIFICATE_TYPE,
     ExtensionType::EXTENDED_MASTER_SECRET,
     ExtensionType::RECORD_SIZE_LIMIT,
     ExtensionType::RENEGOTIATION_INFO,
@@ -183,6 +186,8 @@ fn accept_extensions(
         }
         facts.alpn = Some(protocol.0.to_vec());
     }
+    let types = (extensions.server_certificate_type, extensions.client_certificate_type);
+    certificate_type::accept(types, config, facts)?;
     record_limits::check(extensions.record_size_limit)?;
     Ok(extended)
 }
@@ -197,12 +202,15 @@ pub(crate) fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command 
 async fn receive_certificate(
     flow: &mut Flow,
     config: &ClientConfig,
+    facts: &Facts,
     suite: &'static Suite,
     transcript: &mut Transcript,
 ) -> Result<Shown, Error> {
     let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    let shown = auth::shown(&message, Side::Server)?.ok_or(Peer::EmptyCertificate)?;
-    let key = tercel_pki::end_entity_public_key(&shown.chain).map_err(Error::Refused)?;
+    certificate_type::check_server(config, facts)?;
+    let shown = auth::shown(&message, Side::Server, facts.server_certificate_type)?
+        .ok_or(Peer::EmptyCertificate)?;
+    let key = shown.public_key()?;
     if suite.authentication != Some(auth::authentication_of(key.kind())) {
         return Err(Peer::WrongCertificateType.into());
     }
@@ -236,7 +244,7 @@ async fn receive_status(
 fn receive_key_exchange(
     config: &ClientConfig,
     message: &Message,
-    leaf: &CertificateDer<'_>,
+    server: &Shown,
     randoms: &Randoms,
 ) -> Result<(NamedGroup, SharedSecret, Vec<u8>, SignatureScheme), Error> {
     let parsed = ServerKeyExchange::parse(message.body())?;
@@ -248,7 +256,7 @@ fn receive_key_exchange(
     let content = auth::signed_params(randoms, params);
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
-    signature::verify(leaf, parsed.algorithm, version, offered, &content, parsed.signature)?;
+    signature::verify(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
     let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
     let exchange = KeyExchange::generate(algorithm)?;
     let share = exchange.public_share().to_vec();
@@ -283,11 +291,14 @@ async fn select_credential(
     flow: &mut Flow,
     config: &ClientConfig,
     message: &Message,
+    certificate_type: CertificateType,
 ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
     let Some(policy) = &config.credentials else { return Ok(None) };
     let version = ProtocolVersion::TLS1_2;
-    let request = request_from_message(message.body(), version).ok_or(Peer::UnexpectedMessage)?;
-    let source = || RequestSource::Request { message: message.bytes().to_vec(), version };
+    let request = request_from_message(message.body(), version, certificate_type)
+        .ok_or(Peer::UnexpectedMessage)?;
+    let source =
+        || RequestSource::Request { message: message.bytes().to_vec(), version, certificate_type };
     let Some(credential) = identity::select(flow, policy, &request, source).await? else {
         return Ok(None);
     };

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
-    CertificateRequestTls12, CertificateStatus, CipherSuite, ClientCertificateType, ClientHello,
-    ClientKeyExchange, CompressionMethod, DistinguishedName, EcPointFormat, HandshakeMessage,
-    HandshakeType, List, NamedGroup, ProtocolName, ProtocolVersion, ServerEcdhParams, ServerHello,
-    ServerHelloDone, ServerHelloExtensions, ServerKeyExchange, SignatureScheme, Writer,
+    CertificateRequestTls12, CertificateStatus, CertificateType, CipherSuite,
+    ClientCertificateType, ClientHello, ClientKeyExchange, CompressionMethod, DistinguishedName,
+    EcPointFormat, HandshakeMessage, HandshakeType, List, NamedGroup, ProtocolName,
+    ProtocolVersion, ServerEcdhParams, ServerHello, ServerHelloDone, ServerHelloExtensions,
+    ServerKeyExchange, SignatureScheme, Writer,
 };
 
 use super::auth::{self, Randoms};
@@ -22,7 +23,7 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::{group, negotiate, parse_hello};
+use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
@@ -69,6 +70,8 @@ pub(crate) async fn handshake(
     facts.extended_main_secret = extended;
     facts.secure_renegotiation = secure_renegotiation;
     facts.own_signature_scheme = Some(scheme);
+    facts.server_certificate_type = credential.certificate_type();
+    facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
 
     let asks = config.client_auth != ClientAuth::None;
     let mut transcript =
@@ -76,10 +79,17 @@ pub(crate) async fn handshake(
     transcript.add(&message);
     let randoms = Randoms { client: *hello.random, server: server_random(config)? };
     let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
+    let certificate_types = certificate_type::answers(&hello, config, &facts);
     let session = resumption::plan(config, &hello)?;
     let staples = staple.is_some();
-    let answers =
-        Answers { extended, secure_renegotiation, alpn, staple: staples, session: &session };
+    let answers = Answers {
+        extended,
+        secure_renegotiation,
+        alpn,
+        staple: staples,
+        session: &session,
+        certificate_types,
+    };
     send_server_hello(
         flow,
         config,
@@ -103,14 +113,13 @@ pub(crate) async fn handshake(
     }
     flow.send(&ServerHelloDone, &mut transcript)?;
 
-    let shown = receive_client_certificate(flow, config, &mut transcript).await?;
+    let shown = receive_client_certificate(flow, config, &facts, &mut transcript).await?;
     let shared = receive_key_exchange(flow, exchange, &mut transcript).await?;
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
     if let Some(shown) = &shown {
-        let leaf = shown.chain.first().ok_or(Peer::EmptyCertificate)?;
         let offered = &config.common.signature_schemes;
-        let scheme = auth::receive_verify(flow, &mut transcript, leaf, offered).await?;
+        let scheme = auth::receive_verify(flow, &mut transcript, shown, offered).await?;
         facts.peer_signature_scheme = Some(scheme);
         verify_client(flow, config, shown).await?;
     }
@@ -145,6 +154,8 @@ struct Answers<'a> {
     secure_renegotiation: bool,
     alpn: Option<&'a [u8]>,
     staple: bool,
+    /// The server's and the client's.
+    certificate_types: (Option<CertificateType>, Option<CertificateType>),
     session: &'a NewSession,
 }
 
@@ -239,6 +250,8 @@ fn send_server_hello(
             ec_point_formats: offered.ec_point_formats.map(|_| List::of(&formats)),
             alpn: answers.alpn.map(ProtocolName),
             signed_certificate_timestamp: timestamps,
+            server_certificate_type: answers.certificate_types.0,
+            client_certificate_type: answers.certificate_types.1,
             extended_master_secret: answers.extended.then_some(()),
             record_size_limit: our_limit(config, hello),
             session_ticket: matches!(answers.session, NewSession::Ticket).then_some(()),
@@ -292,9 +305,10 @@ fn send_certificate_request(
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
+    let schemes = config.common.schemes_for(ProtocolVersion::TLS1_2);
     let message = CertificateRequestTls12 {
         certificate_types: List::of(&types),
-        supported_signature_algorithms: List::of(&config.common.signature_schemes),
+        supported_signature_algorithms: List::of(&schemes),
         certificate_authorities: List::of(&names),
     };
     flow.send(&message, transcript)
@@ -303,13 +317,14 @@ fn send_certificate_request(
 async fn receive_client_certificate(
     flow: &mut Flow,
     config: &ServerConfig,
+    facts: &Facts,
     transcript: &mut Transcript,
 ) -> Result<Option<Shown>, Error> {
     if config.client_auth == ClientAuth::None {
         return Ok(None);
     }
     let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    let shown = auth::shown(&message, Side::Client)?;
+    let shown = auth::shown(&message, Side::Client, facts.client_certificate_type)?;
     if shown.is_none() && config.client_auth == ClientAuth::Required {
         // TLS 1.2 has no alert of its own for this. RFC 5246 7.4.6
         return Err(Peer::CertificateRequiredTls12.into());

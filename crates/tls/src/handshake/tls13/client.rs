@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    CertificateRequest, CompressionMethod, EncryptedExtensions, EndOfEarlyData, ExtensionType,
+    CertificateRequest, CertificateType, EncryptedExtensions, EndOfEarlyData, ExtensionType,
     Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
 };
 
-use super::auth::{self, Received, Wishes};
+use super::auth::{self, Asked, Received, Wishes};
+use super::secrets::{handshake_secrets, main_secrets};
+use super::settle::settle;
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
@@ -18,14 +20,15 @@ use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::certificate_type;
 use crate::handshake::hello::offer::Offer;
-use crate::handshake::identity::{self, Shown};
+use crate::handshake::identity;
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session as session, record_limits};
-use crate::keys::suite::{self, Suite};
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::keys::suite::Suite;
+use crate::keys::tls13::EarlySecret;
 use crate::session::state::Session;
 
 /// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
@@ -56,11 +59,10 @@ pub(crate) async fn handshake(
         Some(session) => EarlySecret::new(suite, Some(session.secret.as_bytes())),
         None => EarlySecret::new(suite, None),
     };
-    let early_exporter = offer.early_data.then(|| {
+    // Without the session's key anyone could compute it.
+    let early_exporter = (offer.early_data && session.is_some()).then(|| {
         let digest = Transcript::new(suite.hash).digest_with(&offer.message);
-        let secret = early.early_exporter_secret(&digest);
-        log.log("EARLY_EXPORTER_SECRET", secret.as_bytes());
-        Box::new(Exporter::tls13(secret))
+        Box::new(Exporter::tls13(early.early_exporter_secret(&digest)))
     });
     transcript.add(message.bytes());
     let secrets = early.into_handshake(&shared);
@@ -91,7 +93,6 @@ pub(crate) async fn handshake(
     let request = match session {
         Some(session) => {
             session.into_facts(&mut facts);
-            verify_again(flow, config, &offer, &facts).await?;
             None
         }
         None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
@@ -107,8 +108,12 @@ pub(crate) async fn handshake(
         flow.install_write(client_handshake.duplicate());
     }
     if let Some(request) = request {
-        facts.own_signature_scheme = authenticate(flow, config, &mut transcript, request).await?;
+        certificate_type::check_client(config, &facts)?;
+        let kind = facts.client_certificate_type;
+        facts.own_signature_scheme =
+            authenticate(flow, config, &mut transcript, request, kind).await?;
     }
+    let accepted = facts.early_data == EarlyData::Accepted;
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
@@ -118,7 +123,7 @@ pub(crate) async fn handshake(
     Ok(Established {
         facts,
         exporter: main.exporter,
-        early_exporter,
+        early_exporter: early_exporter.filter(|_| accepted),
         tolerate_truncation: config.common.tolerate_truncation,
         tickets,
     })
@@ -138,26 +143,6 @@ fn resumed_session(
     Ok(Some(session))
 }
 
-/// A resumed server is judged again if the configuration says so.
-async fn verify_again(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    offer: &Offer,
-    facts: &Facts,
-) -> Result<(), Error> {
-    if !config.resumption.verify_again {
-        return Ok(());
-    }
-    let shown = Shown {
-        side: Side::Server,
-        chain: facts.peer_chain.clone(),
-        ocsp_response: facts.ocsp_response.clone(),
-        signed_certificate_timestamps: facts.signed_certificate_timestamps.clone(),
-    };
-    let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await
-}
-
 /// The server's request, if it has one, its certificate and its proof.
 async fn authenticate_server(
     flow: &mut Flow,
@@ -167,120 +152,15 @@ async fn authenticate_server(
     facts: &mut Facts,
 ) -> Result<Option<Message>, Error> {
     let (request, certificate) = receive_request(flow, transcript).await?;
-    let wishes = Wishes { ocsp: config.request_ocsp, timestamps: config.request_timestamps };
-    let offered = &config.common.signature_schemes;
-    let server =
-        auth::receive(flow, transcript, &certificate, Side::Server, wishes, offered).await?;
+    certificate_type::check_server(config, facts)?;
+    let asked = Asked::of_server(config, facts);
+    let server = auth::receive(flow, transcript, &certificate, asked).await?;
     let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
     let now = config.common.clock.now();
     identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
     facts.peer_signature_scheme = Some(scheme);
     shown.into_facts(facts);
     Ok(request)
-}
-
-/// The ServerHello to go on with, after one retry at most. RFC 9846 4.2.4
-async fn settle(
-    flow: &mut Flow,
-    config: &Arc<ClientConfig>,
-    offer: &mut Offer,
-    first: Message,
-) -> Result<(Message, &'static Suite, Transcript, bool), Error> {
-    let hello = ServerHello::parse(first.body())?;
-    let suite = check(&hello, config, offer)?;
-    if !hello.is_hello_retry_request() {
-        let mut transcript = Transcript::new(suite.hash);
-        transcript.add(&offer.message);
-        return Ok((first, suite, transcript, false));
-    }
-    let mut transcript = Transcript::after_retry(suite.hash, &offer.message);
-    transcript.add(first.bytes());
-    let group = match hello.extensions.key_share {
-        None => None,
-        Some(ServerKeyShare::SelectedGroup(group)) => {
-            // A group that we have, and have not sent a share for. RFC 9846 4.2.4, 4.3.8
-            if !config.common.groups.contains(&group) || offer.has_share(config, group) {
-                return Err(Peer::WrongGroup.into());
-            }
-            Some(group)
-        }
-        Some(ServerKeyShare::Entry(_)) => return Err(Peer::IllegalParameter.into()),
-    };
-    // A request that changes nothing would go on forever. RFC 9846 4.2.4
-    if group.is_none() && hello.extensions.cookie.is_none() {
-        return Err(Peer::PointlessRetry.into());
-    }
-    if offer.early_data {
-        flow.order(Command::AbandonEarlyData);
-    } else if !offer.session_id.is_empty() {
-        flow.order(Command::SendChangeCipherSpec);
-    }
-    offer.send_again(flow, config, group, hello.extensions.cookie, &transcript)?;
-    transcript.add(&offer.message);
-
-    let second = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
-    let after = ServerHello::parse(second.body())?;
-    if after.is_hello_retry_request() {
-        return Err(Peer::SecondRetry.into());
-    }
-    // The choice of TLS 1.3 and of the suite stands. RFC 9846 4.2.4
-    if after.extensions.supported_versions != Some(ProtocolVersion::TLS1_3) {
-        return Err(Peer::WrongVersionChosen.into());
-    }
-    if check(&after, config, offer)? != suite {
-        return Err(Peer::CipherSuiteChangedAfterRetry.into());
-    }
-    if let (Some(group), Some(ServerKeyShare::Entry(share))) = (group, after.extensions.key_share) {
-        if share.group != group {
-            return Err(Peer::WrongGroup.into());
-        }
-    }
-    Ok((second, suite, transcript, true))
-}
-
-/// What every ServerHello and HelloRetryRequest of TLS 1.3 must look like. RFC 9846 4.2.3
-fn check(
-    hello: &ServerHello<'_>,
-    config: &ClientConfig,
-    offer: &Offer,
-) -> Result<&'static Suite, Error> {
-    // Not a choice any more, but any other value is a protocol_version. RFC 9846 4.2.3
-    if hello.legacy_version != ProtocolVersion::TLS1_2 {
-        return Err(Peer::UnsupportedVersion.into());
-    }
-    if hello.session_id_echo != offer.session_id.as_slice() {
-        return Err(Peer::SessionIdNotEchoed.into());
-    }
-    if hello.compression_method != CompressionMethod::NULL {
-        return Err(Peer::Compression.into());
-    }
-    let retry = hello.is_hello_retry_request();
-    let allowed = |kind: ExtensionType| match kind {
-        ExtensionType::SUPPORTED_VERSIONS | ExtensionType::KEY_SHARE => true,
-        ExtensionType::COOKIE => retry,
-        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered(kind),
-        _ => false,
-    };
-    if !hello.extensions.types().all(allowed) {
-        return Err(Peer::UnexpectedExtension.into());
-    }
-    suite::find(hello.cipher_suite)
-        .filter(|suite| suite.is_tls13() && config.common.suites.contains(suite))
-        .ok_or_else(|| Peer::WrongCipherSuiteChosen.into())
-}
-
-/// (client's, server's)
-fn handshake_secrets(
-    secrets: &HandshakeSecret,
-    transcript: &Transcript,
-    log: &SecretLog,
-) -> (TrafficSecret, TrafficSecret) {
-    let digest = transcript.digest();
-    let client = secrets.client_handshake_traffic_secret(&digest);
-    let server = secrets.server_handshake_traffic_secret(&digest);
-    log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
-    log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
-    (client, server)
 }
 
 async fn receive_encrypted_extensions(
@@ -305,6 +185,8 @@ async fn receive_encrypted_extensions(
         }
         facts.alpn = Some(protocol.0.to_vec());
     }
+    let types = (extensions.server_certificate_type, extensions.client_certificate_type);
+    certificate_type::accept(types, config, facts)?;
     if extensions.early_data.is_some() {
         // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
         let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;
@@ -333,14 +215,13 @@ const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 8] = [
     ExtensionType::EARLY_DATA,
 ];
 
-/// The CertificateRequest, if the server sends one, and the Certificate that comes in any case.
+/// The CertificateRequest, if the server sends one, and what should be the Certificate.
 async fn receive_request(
     flow: &mut Flow,
     transcript: &mut Transcript,
 ) -> Result<(Option<Message>, Message), Error> {
     let message = flow.read().await;
     if message.kind() != HandshakeType::CERTIFICATE_REQUEST {
-        message.require(HandshakeType::CERTIFICATE)?;
         return Ok((None, message));
     }
     let request = CertificateRequest::parse(message.body())?;
@@ -352,28 +233,7 @@ async fn receive_request(
         return Err(Peer::MissingServerExtension.into());
     }
     transcript.add(message.bytes());
-    let certificate = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    Ok((Some(message), certificate))
-}
-
-/// The secrets of application data, in the roles' names.
-struct Application {
-    main: MainSecret,
-    client: TrafficSecret,
-    server: TrafficSecret,
-    exporter: Exporter,
-}
-
-fn main_secrets(secrets: HandshakeSecret, transcript: &Transcript, log: &SecretLog) -> Application {
-    let main: MainSecret = secrets.into_main();
-    let digest = transcript.digest();
-    let client = main.client_application_traffic_secret(&digest);
-    let server = main.server_application_traffic_secret(&digest);
-    let exporter = main.exporter_secret(&digest);
-    log.log("CLIENT_TRAFFIC_SECRET_0", client.as_bytes());
-    log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
-    log.log("EXPORTER_SECRET", exporter.as_bytes());
-    Application { main, client, server, exporter: Exporter::tls13(exporter) }
+    Ok((Some(message), flow.read().await))
 }
 
 /// Answers a CertificateRequest: with a credential that fits, or with an empty certificate. RFC 9846 4.5.1
@@ -382,13 +242,16 @@ async fn authenticate(
     config: &Arc<ClientConfig>,
     transcript: &mut Transcript,
     message: Message,
+    certificate_type: CertificateType,
 ) -> Result<Option<tercel_wire::SignatureScheme>, Error> {
     let version = ProtocolVersion::TLS1_3;
     let body = message.body().to_vec();
-    let request = request_from_message(&body, version).ok_or(Peer::MissingServerExtension)?;
+    let request = request_from_message(&body, version, certificate_type)
+        .ok_or(Peer::MissingServerExtension)?;
     let mut chosen: Option<(Arc<Credential>, tercel_wire::SignatureScheme)> = None;
     if let Some(policy) = &config.credentials {
-        let source = || RequestSource::Request { message: message.into_bytes(), version };
+        let message = message.into_bytes();
+        let source = || RequestSource::Request { message, version, certificate_type };
         let credential = identity::select(flow, policy, &request, source).await?;
         if let Some(credential) = credential {
             let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
@@ -396,7 +259,8 @@ async fn authenticate(
         }
     }
     let credential = chosen.as_ref().map(|(credential, _)| credential);
-    auth::send_certificate(flow, transcript, credential, &[], Wishes::default())?;
+    let wishes = Wishes::of_server(&CertificateRequest::parse(&body)?, config);
+    auth::send_certificate(flow, transcript, credential, &[], wishes)?;
     let Some((credential, scheme)) = chosen else { return Ok(None) };
     auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;
     Ok(Some(scheme))

@@ -18,6 +18,7 @@ use crate::handshake::resumption;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, PskKind, ResumptionSecret};
+use crate::record::limits;
 use crate::session::state::Session;
 use tercel_wire::HandshakeMessage;
 
@@ -33,9 +34,6 @@ pub(crate) struct Accepted {
 
 /// Identities that are looked at; a client has no reason to send more.
 const MAX_IDENTITIES: usize = 4;
-
-/// Seconds by which a ticket's age may be off for its early data to count as fresh. RFC 9846 8.3
-const FRESHNESS_WINDOW: i64 = 60;
 
 /// The first of the client's keys that we know and that fits, its binder checked.
 pub(crate) async fn accept(
@@ -60,7 +58,6 @@ pub(crate) async fn accept(
         // The hash of the key must be the suite's. RFC 9846 4.3.11
         if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name)
             || session.suite.hash != suite.hash
-            || !resumption::still_trusted(flow, config, &mut session).await?
         {
             continue;
         }
@@ -69,6 +66,12 @@ pub(crate) async fn accept(
         let expected = early.binder(PskKind::Resumption, &before.digest_with(partial));
         if !tercel_crypto::constant_time_eq(&expected, binder.0) {
             return Err(Peer::BadBinder.into());
+        }
+        // Only who has the key uses it up, and sets anyone to work.
+        if !resumption::claim(config, identity.identity)
+            || !resumption::still_trusted(flow, config, &mut session).await?
+        {
+            continue;
         }
         let age_skew = age_skew(&session, identity.obfuscated_ticket_age, config);
         return Ok(Some(Accepted { index, early, session, age_skew }));
@@ -88,15 +91,17 @@ impl Accepted {
         retried: bool,
     ) -> Result<bool, Error> {
         let session = &self.session;
-        let window = FRESHNESS_WINDOW.saturating_mul(1000);
+        let window = limits::FRESHNESS_WINDOW.saturating_mul(1000);
         if hello.extensions.early_data.is_none()
             || retried
             || self.index != 0
             || config.resumption.max_early_data == 0
             || session.max_early_data == 0
+            // A ticket that promised more than is read today would end in an error.
+            || session.max_early_data > config.resumption.max_early_data
             || session.suite != suite
             || session.alpn.as_deref() != alpn
-            || self.age_skew.abs() > window
+            || self.age_skew.unsigned_abs() > window
         {
             return Ok(false);
         }
@@ -146,6 +151,7 @@ pub(crate) fn send_tickets(
     let ours = if facts.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
     // What the client asks for, no more than we would give at most. RFC 9149 3
     let count = match hello.extensions.ticket_request {
+        Some(_) if ours == 0 => 0,
         Some(request) if facts.resumed => request.resumption_count.min(MAX_TICKETS),
         Some(request) => request.new_session_count.min(MAX_TICKETS),
         None => ours,

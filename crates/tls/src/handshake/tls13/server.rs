@@ -12,8 +12,9 @@ use tercel_wire::{
     ServerHelloExtensions, ServerKeyShare,
 };
 
-use super::auth::{self, Received, Wishes};
+use super::auth::{self, Asked, Received, Wishes};
 use super::resumption;
+use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
 use crate::config::server::{ClientAuth, ServerConfig};
@@ -23,14 +24,15 @@ use crate::error::{Error, Local, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::hello::retry::{self, Settled};
-use crate::handshake::hello::{group, negotiate, parse_hello};
+use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
 use crate::handshake::resumption::template as server_session;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{identity, record_limits};
+use crate::handshake::{compression, identity, record_limits};
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
+use crate::record::limits;
 use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
@@ -58,6 +60,10 @@ pub(crate) async fn handshake(
     let Basis { early, psk_index, session, own, early_data } =
         choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
+    if let Some((credential, _)) = &own {
+        facts.server_certificate_type = credential.certificate_type();
+        facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
+    }
     transcript.add(&message);
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
@@ -82,11 +88,12 @@ pub(crate) async fn handshake(
         if config.client_auth != ClientAuth::None {
             send_certificate_request(flow, config, &mut transcript)?;
         }
-        let wishes = Wishes::of_client(&hello);
+        let wishes = Wishes::of_client(&hello, config);
         auth::send_certificate(flow, &mut transcript, Some(credential), &[], wishes)?;
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
     let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
+    flow.install_write(main.server);
     flow.order(Command::HalfRtt);
 
     if early_data {
@@ -94,9 +101,12 @@ pub(crate) async fn handshake(
         EndOfEarlyData::parse(end.body())?;
         transcript.add(end.bytes());
         flow.install_read(client_handshake.duplicate());
+        let theirs = hello.extensions.record_size_limit;
+        let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
+        flow.order(record_limits::tls13(&config.common, theirs, ours));
     }
     let shown = match &own {
-        Some(_) => receive_client_certificate(flow, config, &mut transcript).await?,
+        Some(_) => receive_client_certificate(flow, config, &facts, &mut transcript).await?,
         None => None,
     };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
@@ -160,13 +170,6 @@ async fn choose_basis(
         own: None,
         early_data,
     })
-}
-
-/// What is left of the key schedule once the server's Finished is out.
-struct Application {
-    main: MainSecret,
-    client: TrafficSecret,
-    exporter: Exporter,
 }
 
 async fn select_credential(
@@ -247,7 +250,9 @@ fn receive_early_data(
     hello.extensions.early_data?;
     if !admitted {
         facts.early_data = EarlyData::Rejected;
-        flow.order(Command::SkipEarlyData);
+        flow.order(Command::SkipEarlyData {
+            limit: limits::skipped_early_data(config.resumption.max_early_data),
+        });
         return None;
     }
     facts.early_data = EarlyData::Accepted;
@@ -261,20 +266,6 @@ fn receive_early_data(
     Some(Box::new(Exporter::tls13(exporter)))
 }
 
-/// (client's, server's)
-fn handshake_secrets(
-    secrets: &HandshakeSecret,
-    transcript: &Transcript,
-    log: &SecretLog,
-) -> (TrafficSecret, TrafficSecret) {
-    let digest = transcript.digest();
-    let client = secrets.client_handshake_traffic_secret(&digest);
-    let server = secrets.server_handshake_traffic_secret(&digest);
-    log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
-    log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
-    (client, server)
-}
-
 fn send_encrypted_extensions(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -284,7 +275,11 @@ fn send_encrypted_extensions(
 ) -> Result<(), Error> {
     let offered = &hello.extensions;
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
+    let (server_certificate_type, client_certificate_type) =
+        certificate_type::answers(hello, config, facts);
     let message = EncryptedExtensions {
+        server_certificate_type,
+        client_certificate_type,
         // A resumed session has its name already. RFC 6066 3
         server_name: facts.server_name.as_ref().filter(|_| !facts.resumed).map(|_| ()),
         alpn: facts.alpn.as_deref().map(ProtocolName),
@@ -292,7 +287,10 @@ fn send_encrypted_extensions(
         early_data: (facts.early_data == EarlyData::Accepted).then_some(()),
         ..Default::default()
     };
-    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, limit));
+    // Early data was sent before our limit could be known.
+    let reads_early = facts.early_data == EarlyData::Accepted;
+    let ours = limit.filter(|_| !reads_early);
+    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours));
     flow.order(Command::Padding(config.common.padding));
     flow.send(&message, transcript)
 }
@@ -307,11 +305,15 @@ fn send_certificate_request(
         _ => Vec::new(),
     };
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
+    let compressions = compression::codes(config.common.offered_compression());
+    let for_certificates = config.common.certificate_signature_schemes.as_deref();
     let message = CertificateRequest {
         certificate_request_context: &[],
         extensions: CertificateRequestExtensions {
             signature_algorithms: Some(List::of(&config.common.signature_schemes)),
+            signature_algorithms_cert: for_certificates.map(List::of),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
+            compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
             ..Default::default()
         },
     };
@@ -329,31 +331,22 @@ fn send_finished(
     let verify_data = server_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, transcript)?;
-    let main: MainSecret = secrets.into_main();
-    let digest = transcript.digest();
-    let client = main.client_application_traffic_secret(&digest);
-    let server = main.server_application_traffic_secret(&digest);
-    let exporter = main.exporter_secret(&digest);
-    log.log("CLIENT_TRAFFIC_SECRET_0", client.as_bytes());
-    log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
-    log.log("EXPORTER_SECRET", exporter.as_bytes());
-    flow.install_write(server);
-    Ok(Application { main, client, exporter: Exporter::tls13(exporter) })
+    Ok(main_secrets(secrets, transcript, log))
 }
 
 async fn receive_client_certificate(
     flow: &mut Flow,
     config: &ServerConfig,
+    facts: &Facts,
     transcript: &mut Transcript,
 ) -> Result<Option<Received>, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(None) };
     if config.client_auth == ClientAuth::None {
         return Ok(None);
     }
-    let offered = &config.common.signature_schemes;
-    let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    let received =
-        auth::receive(flow, transcript, &message, Side::Client, Wishes::default(), offered).await?;
+    let message = flow.read().await;
+    let asked = Asked::of_client(config, facts);
+    let received = auth::receive(flow, transcript, &message, asked).await?;
     match &received {
         None if config.client_auth == ClientAuth::Required => {
             return Err(Peer::CertificateRequired.into());

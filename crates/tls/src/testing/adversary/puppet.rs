@@ -226,6 +226,8 @@ impl<'s> Puppet<'s> {
                 }
                 Command::InstallRead(Keys::Tls13(secret)) => {
                     self.opener.install(secret.protection().unwrap());
+                    // A victim that cannot read the last message answers under older keys, or none.
+                    self.opener.expect_plain_alert();
                 }
                 // Sizes and early data play no part in the order of things.
                 _ => {}

@@ -88,6 +88,31 @@ fn no_other_record_may_interrupt_a_message() {
 }
 
 #[test]
+fn no_alert_that_ends_nothing_may_interrupt_a_message() {
+    let user_canceled = Say::Sealed(ContentType::ALERT, vec![1, 90]);
+    for scene in scenes() {
+        for (place, due) in scene.sequence().iter().enumerate() {
+            if due.kind().is_none() {
+                continue;
+            }
+            let outcome = scene.play(|at, due| {
+                let mut pieces = pieces(&due, 3);
+                if at == place {
+                    pieces.insert(1, user_canceled.clone());
+                }
+                pieces
+            });
+            let interrupted = Error::Peer(Peer::InterruptedHandshakeMessage);
+            let what = (scene, due.kind());
+            assert!(
+                matches!(outcome, Outcome::Failed(error) if error == interrupted),
+                "{what:?}: {outcome:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn handshake_and_alert_records_carry_something() {
     for scene in scenes() {
         for place in 0..scene.sequence().len() {

@@ -111,6 +111,12 @@ fn a_key_from_the_future_is_replaced_when_the_clock_is_set_back() {
     let right = tickets.seal(b"s", after(0)).unwrap();
     assert_ne!(name(&wrong), name(&right));
     assert_eq!(tickets.open(&wrong, after(0)), None);
+    for (ahead, replaced) in [(2 * PERIOD, true), (2 * PERIOD - 1, false)] {
+        let tickets = RotatingTickets::new(after(ahead)).unwrap();
+        let first = tickets.keys.load().current.name;
+        let ticket = tickets.seal(b"s", after(0)).unwrap();
+        assert_eq!(*name(&ticket) != first, replaced, "{ahead} s ahead");
+    }
     // A step back that clocks make every day is none.
     let ticket = tickets.seal(b"s", at(START - 60)).unwrap();
     assert_eq!(name(&ticket), name(&right));

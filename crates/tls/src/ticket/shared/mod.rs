@@ -61,8 +61,8 @@ impl SharedTickets {
         for _ in 0..ATTEMPTS {
             let state = self.state.load();
             let key = state.keys.to_seal(now)?;
-            let subkey = state.subkey.as_ref().filter(|subkey| subkey.is_of(key));
-            let Some(subkey) = subkey.filter(|subkey| subkey.sealing.may_seal(process)) else {
+            let subkey = state.subkey.as_ref().filter(|subkey| subkey.may_seal(key, process));
+            let Some(subkey) = subkey else {
                 let subkey = Some(Subkey::draw(key, process, self.limit).ok()?);
                 let fresh = State { keys: Arc::clone(&state.keys), subkey };
                 // Whoever comes second goes on with the winner's subkey, or with new keys set meanwhile.
@@ -175,6 +175,7 @@ impl SharedKey {
 /// What this process seals under.
 struct Subkey {
     id: Id,
+    not_before: UnixTime,
     sealing: SealingKey,
 }
 
@@ -186,11 +187,14 @@ impl Subkey {
         let parts = key.name.iter().chain(drawn.as_bytes());
         id.iter_mut().chain(&mut start).zip(parts).for_each(|(to, from)| *to = *from);
         let sealing = SealingKey::new(key.derive(&id)?, start, process, limit);
-        Ok(Self { id, sealing })
+        Ok(Self { id, not_before: key.not_before, sealing })
     }
 
-    fn is_of(&self, key: &SharedKey) -> bool {
-        self.id.starts_with(&key.name)
+    /// Whether this process may seal, in place of `key`. A caller a little behind goes on with the newer
+    /// key that another has begun: all sharers open that already, and the two would take turns at
+    /// drawing salts otherwise.
+    fn may_seal(&self, key: &SharedKey, process: u32) -> bool {
+        self.not_before >= key.not_before && self.sealing.may_seal(process)
     }
 }
 
@@ -209,8 +213,8 @@ const SUBKEY: &[u8] = b"tercel ticket subkey 1";
 /// Subkeys kept for opening, 0.6 KB each: one for each process of a fleet and each key in use.
 const OPENING: usize = 1024;
 
-/// A new subkey, new keys meanwhile, a new subkey again, lost nonces: more is no coincidence.
-const ATTEMPTS: usize = 4;
+/// Two for each time that others come first: with an older key, with a newer one, with new keys.
+const ATTEMPTS: usize = 8;
 
 #[cfg(test)]
 mod tests;

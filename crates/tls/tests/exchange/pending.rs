@@ -1,4 +1,7 @@
-//! Protocol messages that wait for room.
+//! Protocol messages that wait for room, and padding that gives way to data.
+//!
+//! For: `Sender::seal` into slices that are too small, or just as large as it asks for.
+//! Must not know: what the messages say. Next: `pair.rs`.
 
 use tercel::wire::ProtocolVersion;
 use tercel::{Misuse, Padding, Side};

@@ -1,0 +1,147 @@
+//! ML-DSA, FIPS 204, by the EVP interface: pure signatures with an empty context.
+//!
+//! What it is for: signing and verifying whole messages. What it must not know: key containers.
+//! Where to look next: `signing_key.rs` and `public_key.rs` above.
+
+use core::ptr;
+
+use aws_lc_sys as lc;
+
+use super::check;
+use super::handle::Handle;
+use crate::CryptoError;
+
+/// A parameter set of FIPS 204 4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParameterSet {
+    MlDsa44,
+    MlDsa65,
+    MlDsa87,
+}
+
+impl ParameterSet {
+    pub(crate) const fn public_key_len(self) -> usize {
+        match self {
+            Self::MlDsa44 => 1312,
+            Self::MlDsa65 => 1952,
+            Self::MlDsa87 => 2592,
+        }
+    }
+
+    const fn signature_len(self) -> usize {
+        match self {
+            Self::MlDsa44 => 2420,
+            Self::MlDsa65 => 3309,
+            Self::MlDsa87 => 4627,
+        }
+    }
+
+    fn nid(self) -> i32 {
+        match self {
+            Self::MlDsa44 => lc::NID_MLDSA44,
+            Self::MlDsa65 => lc::NID_MLDSA65,
+            Self::MlDsa87 => lc::NID_MLDSA87,
+        }
+    }
+}
+
+/// A public or private ML-DSA key.
+pub(crate) struct MlDsaKey {
+    key: Handle<lc::EVP_PKEY>,
+    set: ParameterSet,
+}
+
+impl MlDsaKey {
+    /// The key in a parsed container.
+    pub(super) fn adopt(key: Handle<lc::EVP_PKEY>) -> Result<Self, CryptoError> {
+        // SAFETY: a valid key.
+        let nid = unsafe { lc::EVP_PKEY_pqdsa_get_type(key.as_ptr()) };
+        let all = [ParameterSet::MlDsa44, ParameterSet::MlDsa65, ParameterSet::MlDsa87];
+        let set = all.into_iter().find(|set| set.nid() == nid).ok_or(CryptoError::Unsupported)?;
+        Ok(Self { key, set })
+    }
+
+    /// A public key of plain bytes.
+    pub(crate) fn from_public_bytes(set: ParameterSet, bytes: &[u8]) -> Result<Self, CryptoError> {
+        // SAFETY: `bytes` with their length, which AWS-LC compares with the parameter set's; the
+        // result is null or ours.
+        let key = unsafe {
+            let key = lc::EVP_PKEY_pqdsa_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len());
+            Handle::new(key, CryptoError::InvalidKey)?
+        };
+        Ok(Self { key, set })
+    }
+
+    pub(crate) fn set(&self) -> ParameterSet {
+        self.set
+    }
+
+    /// The public key as plain bytes.
+    pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, CryptoError> {
+        let mut out = vec![0; self.set.public_key_len()];
+        let mut len = out.len();
+        // SAFETY: a valid key; `out` with its length.
+        let code = unsafe {
+            lc::EVP_PKEY_get_raw_public_key(self.key.as_ptr(), out.as_mut_ptr(), &raw mut len)
+        };
+        check(code, CryptoError::InvalidKey)?;
+        if len == out.len() { Ok(out) } else { Err(CryptoError::Internal) }
+    }
+
+    /// Signs a message; fresh randomness goes into each signature (FIPS 204 3.4).
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, CryptoError> {
+        let context = message_context()?;
+        let mut signature = vec![0; self.set.signature_len()];
+        let mut len = signature.len();
+        // SAFETY: a fresh context, which takes its own reference to the key; no hash, because the
+        // algorithm has its own; both slices with their lengths.
+        unsafe {
+            let code = lc::EVP_DigestSignInit(
+                context.as_ptr(),
+                ptr::null_mut(),
+                ptr::null(),
+                ptr::null_mut(),
+                self.key.as_ptr(),
+            );
+            check(code, CryptoError::Internal)?;
+            let code = lc::EVP_DigestSign(
+                context.as_ptr(),
+                signature.as_mut_ptr(),
+                &raw mut len,
+                message.as_ptr(),
+                message.len(),
+            );
+            check(code, CryptoError::Internal)?;
+        }
+        signature.truncate(len);
+        Ok(signature)
+    }
+
+    pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        let context = message_context()?;
+        // SAFETY: as above; neither input is written to.
+        unsafe {
+            let code = lc::EVP_DigestVerifyInit(
+                context.as_ptr(),
+                ptr::null_mut(),
+                ptr::null(),
+                ptr::null_mut(),
+                self.key.as_ptr(),
+            );
+            check(code, CryptoError::Internal)?;
+            let code = lc::EVP_DigestVerify(
+                context.as_ptr(),
+                signature.as_ptr(),
+                signature.len(),
+                message.as_ptr(),
+                message.len(),
+            );
+            check(code, CryptoError::Rejected)
+        }
+    }
+}
+
+fn message_context() -> Result<Handle<lc::EVP_MD_CTX>, CryptoError> {
+    // SAFETY: the result is null or ours.
+    unsafe { Handle::new(lc::EVP_MD_CTX_new(), CryptoError::Internal) }
+}

@@ -1,0 +1,86 @@
+//! Leaves that demand a stapled OCSP response. RFC 7633
+
+use pki_types::CertificateDer;
+use rcgen::{CertificateParams, CustomExtension};
+use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Staple, Trust, Usage};
+
+use crate::support::{Chain, Pki, der, name, now, service};
+
+/// A leaf for `service.example` with a TLS feature extension of these bytes.
+fn leaf(features: &[u8]) -> CertificateParams {
+    let mut params = service();
+    let oid = [1, 3, 6, 1, 5, 5, 7, 1, 24];
+    params.custom_extensions.push(CustomExtension::from_oid_content(&oid, features.to_vec()));
+    params
+}
+
+/// The extension's value for these features, each an INTEGER's content.
+fn features(numbers: &[&[u8]]) -> Vec<u8> {
+    let integers: Vec<Vec<u8>> = numbers.iter().map(|number| der::wrap(2, number)).collect();
+    der::wrap(0x30, &integers.concat())
+}
+
+fn verify(
+    verifier: &ChainVerifier,
+    chain: &[CertificateDer<'_>],
+    staple: Option<Staple<'_>>,
+) -> Result<Trust, Box<Refusal>> {
+    verifier.verify(Usage::Server, chain, Some(&name("service.example")), staple, now())
+}
+
+fn outcomes(pki: &Pki, chain: &Chain) -> [Option<RefusalReason>; 3] {
+    let verifier = pki.verifier();
+    [None, Some(Staple::Missing), Some(Staple::Response(b"response"))]
+        .map(|staple| verify(&verifier, chain, staple).err().map(|refusal| refusal.reason))
+}
+
+#[test]
+fn a_missing_staple_is_refused_where_it_is_demanded_and_was_asked_for() {
+    let pki = Pki::new();
+    let refused = Some(RefusalReason::MissingStaple);
+    // status_request alone, before and after others.
+    for demanded in [&[&[5][..]][..], &[&[17], &[5]], &[&[5], &[17]], &[&[1, 0], &[5], &[35]]] {
+        let chain = pki.chain(&leaf(&features(demanded)));
+        assert_eq!(outcomes(&pki, &chain), [None, refused, None], "{demanded:?}");
+    }
+}
+
+#[test]
+fn other_features_demand_nothing_of_a_staple() {
+    let pki = Pki::new();
+    assert_eq!(outcomes(&pki, &pki.chain(&service())), [None; 3]);
+    for other in [&[][..], &[&[17][..]], &[&[1, 5]], &[&[35], &[23]]] {
+        let chain = pki.chain(&leaf(&features(other)));
+        assert_eq!(outcomes(&pki, &chain), [None; 3], "{other:?}");
+    }
+}
+
+#[test]
+fn a_malformed_demand_is_not_passed_over() {
+    let pki = Pki::new();
+    for malformed in
+        [&[][..], &[0x30], &[0x30, 1, 2], &[2, 1, 5], &[0x30, 3, 4, 1, 5], &[0x30, 0, 0]]
+    {
+        let refused = Some(RefusalReason::BadEncoding);
+        assert_eq!(outcomes(&pki, &pki.chain(&leaf(malformed))), [None, refused, None]);
+    }
+}
+
+#[test]
+fn a_pinned_leaf_needs_no_staple() {
+    let pki = Pki::new();
+    let chain = pki.chain(&leaf(&features(&[&[5]])));
+    let verifier = ChainVerifier::builder(pki.roots()).pin(chain[0].clone()).build().unwrap();
+    assert_eq!(verify(&verifier, &chain, Some(Staple::Missing)).unwrap(), Trust::Pin);
+}
+
+#[test]
+fn another_fault_is_named_before_the_missing_staple() {
+    let pki = Pki::new();
+    let chain = pki.chain(&leaf(&features(&[&[5]])));
+    let stranger = Pki::new();
+    let refusal = verify(&stranger.verifier(), &chain[..1], Some(Staple::Missing)).unwrap_err();
+    assert_ne!(refusal.reason, RefusalReason::MissingStaple);
+    let refusal = verify(&pki.verifier(), &chain, Some(Staple::Missing)).unwrap_err();
+    assert!(refusal.to_string().contains("stapled OCSP response"), "{refusal}");
+}
