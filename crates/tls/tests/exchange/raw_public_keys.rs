@@ -370,3 +370,45 @@ fn credentials_and_configurations_that_cannot_work_are_refused() {
         assert_eq!(server.build().err(), Some(ConfigError::BadCertificateTypes));
     }
 }
+
+#[test]
+fn a_resumed_session_remembers_the_keys() {
+    for version in VERSIONS {
+        let client = client_of(Kind::P256, version)
+            .verify_resumed(true)
+            .credential(raw(Kind::Ed25519))
+            .build()
+            .unwrap();
+        let trusted = vec![public(Kind::Ed25519)];
+        let server = server_with([raw(Kind::P256)])
+            .client_raw_keys(ClientAuth::Required, trusted)
+            .build()
+            .unwrap();
+        for resumed in [false, true, true] {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            let (ours, theirs) = (&ends.client.connection.facts, &ends.server.connection.facts);
+            assert_eq!((ours.resumed, theirs.resumed), (resumed, resumed), "{version:?}");
+            assert_eq!(ours.peer_raw_public_key, Some(public(Kind::P256)));
+            assert_eq!(theirs.peer_raw_public_key, Some(public(Kind::Ed25519)));
+            ends.talk();
+        }
+    }
+}
+
+#[test]
+fn a_key_no_longer_trusted_is_not_resumed() {
+    for version in VERSIONS {
+        let store = std::sync::Arc::new(tercel::MemoryStore::new(100));
+        let client =
+            identity::client().versions(&[version]).credential(raw(Kind::P384)).build().unwrap();
+        let server = |kind| {
+            let store = std::sync::Arc::clone(&store);
+            let trusted = vec![public(kind)];
+            let server = identity::server().session_store(Policy::Here(store));
+            server.client_raw_keys(ClientAuth::Required, trusted).build().unwrap()
+        };
+        Pair::new(&client, &server(Kind::P384), NAME).connect().unwrap().talk();
+        let failure = Pair::new(&client, &server(Kind::P521), NAME).connect().unwrap_err();
+        assert_eq!(failure.server, Some(Error::Refused(RefusalReason::UntrustedRawKey)));
+    }
+}
