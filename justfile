@@ -72,6 +72,10 @@ peers FEATURES:
 bench-crypto:
     cargo bench -p tercel-crypto --features bench-bare --bench wrappers
 
+# Sections of RFCs that the source cites and no test does: where a rule may lack its test.
+musts *CRATES="":
+    tools/musts.sh {{ CRATES }}
+
 # Sizes: handshake futures, an idle connection.
 size:
     cargo run --release -p tercel --example size

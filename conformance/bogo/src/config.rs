@@ -10,13 +10,16 @@ use tercel::crypto::SigningKey;
 use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::pki_types::ServerName;
 use tercel::{
-    ClientAuth, ClientConfig, ConfigError, Credential, Handshake, Policy, SelectCredential,
-    ServerConfig, VerifyPeer,
+    AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ClientSessionStore,
+    Clock, ConfigError, Credential, Handshake, Policy, Question, Received, SelectCredential,
+    ServerConfig, SessionStore, VerifyPeer,
 };
 
 use crate::choices::{groups, key_shares, signing_schemes, suites, verified_schemes, versions};
-use crate::judge::{Host, Judge, Loaded};
+use crate::host::Host;
+use crate::judge::{Judge, Loaded};
 use crate::options::{CredentialOptions, Options, Unfit};
+use crate::sessions::{Sample, Sessions};
 
 /// One connection's configuration, and who answers for it.
 pub(crate) struct Setup {
@@ -25,40 +28,62 @@ pub(crate) struct Setup {
 }
 
 enum Sided {
-    Client(Arc<ClientConfig>, ServerName<'static>),
-    /// The configuration that greets, and the one it leads to.
-    Server(Arc<ServerConfig>, Arc<ServerConfig>),
+    Client(ClientConfigBuilder, ServerName<'static>),
+    /// The configuration that greets, and who leads on from it.
+    Server(Arc<ServerConfig>, Arc<Host>),
 }
 
 impl Setup {
-    pub(crate) fn new(options: &Options) -> Result<Self, Unfit> {
-        let judge = Arc::new(Judge::new(options.clone(), credentials(options)?));
+    /// For a connection by `options`; `judged` says how it is to be judged, which differs if its early data
+    /// is to be rejected.
+    pub(crate) fn new(
+        options: &Options,
+        judged: &Options,
+        sessions: &Arc<Sessions>,
+    ) -> Result<Self, Unfit> {
+        let judge = Judge::new(judged.clone(), credentials(options)?, Arc::clone(sessions));
+        let judge = Arc::new(judge);
         let side = if options.server { server(options, &judge)? } else { client(options, &judge)? };
         Ok(Self { side, judge })
     }
 
-    pub(crate) fn handshake(&self) -> Handshake {
-        match &self.side {
-            Sided::Client(config, name) => Handshake::client(Arc::clone(config), name.clone()),
+    pub(crate) fn handshake(&self) -> Result<Handshake, Unfit> {
+        Ok(match &self.side {
+            Sided::Client(builder, name) => {
+                Handshake::client(builder.clone().build().map_err(unfit)?, name.clone())
+            }
             Sided::Server(greeting, _) => Handshake::server(Arc::clone(greeting)),
+        })
+    }
+
+    /// The answer to a question that was asked instead of decided inside.
+    pub(crate) fn answer(&self, question: &Question) -> Option<Answer> {
+        match (question, &self.side) {
+            (Question::ChooseConfig(question), Sided::Server(_, host)) => {
+                Some(question.resolve(&**host))
+            }
+            _ => self.judge.answer(question),
         }
     }
 
-    /// The configuration to answer a server's first question with.
-    pub(crate) fn server_config(&self) -> Option<&Arc<ServerConfig>> {
-        match &self.side {
-            Sided::Client(..) => None,
-            Sided::Server(_, config) => Some(config),
-        }
+    /// Whether a client that offers this session may send early data: a connection is begun and given up.
+    pub(crate) fn admits_early_data(&self, session: Vec<u8>) -> Result<bool, Unfit> {
+        let Sided::Client(builder, name) = &self.side else { return Ok(false) };
+        let sample: Arc<dyn ClientSessionStore> = Arc::new(Sample(session));
+        let config = builder.clone().session_store(sample).early_data(true).build();
+        let mut handshake = Handshake::client(config.map_err(unfit)?, name.clone());
+        let begun = handshake.advance(&mut Received::new(), &mut Vec::new());
+        Ok(begun.is_ok() && handshake.early_sender().is_some())
     }
 }
 
 /// What both builders are told. A macro, because the two types share these methods by name only.
 macro_rules! common {
-    ($builder:expr, $options:expr) => {{
+    ($builder:expr, $options:expr, $sessions:expr) => {{
         let options = $options;
         let mut builder = $builder
             .versions(&versions(options))
+            .clock(Arc::clone(&$sessions.clock) as Arc<dyn Clock>)
             .tolerate_truncation(!options.check_close_notify)
             .signature_schemes(&verified_schemes(options));
         if let Some(groups) = groups(options)? {
@@ -75,14 +100,20 @@ macro_rules! common {
 }
 
 fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
-    let mut builder = common!(ClientConfig::builder(), options)
+    let mut builder = common!(ClientConfig::builder(), options, &judge.sessions)
         .alpn(&protocols(&options.advertise_alpn)?)
         .verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
         .request_ocsp(options.enable_ocsp_stapling)
         .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)
         .fallback_scsv(options.fallback_scsv)
         .require_secure_renegotiation(options.require_secure_renegotiation)
-        .send_server_name(options.host_name.is_some());
+        .send_server_name(options.host_name.is_some())
+        .session_store(Arc::clone(&judge.sessions.shelf) as Arc<dyn ClientSessionStore>)
+        .early_data(options.enable_early_data)
+        .verify_resumed(options.reverify_on_resume);
+    if options.no_ticket {
+        builder = builder.without_resumption();
+    }
     if !judge.credentials.is_empty() {
         builder =
             builder.credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>));
@@ -92,7 +123,9 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     }
     let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
-    Ok(Sided::Client(builder.build().map_err(unfit)?, name))
+    // What cannot be built is not for the connection to find out.
+    builder.clone().build().map_err(unfit)?;
+    Ok(Sided::Client(builder, name))
 }
 
 fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
@@ -106,18 +139,39 @@ fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     // With `-reject-alpn` no protocol is good enough; this one is never offered.
     let protocol = if options.reject_alpn { &b"none of yours"[..] } else { &options.select_alpn };
     let protocols: &[&[u8]] = if protocol.is_empty() { &[] } else { &[protocol] };
-    let config = common!(ServerConfig::builder(), options)
-        .alpn(protocols)
-        .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
-        .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
-        .prefer_client_order(!options.server_preference)
-        .build()
-        .map_err(unfit)?;
-    let host = Host { judge: Arc::clone(judge), config: Arc::clone(&config) };
-    let choose = if options.asynchronous { Policy::Ask } else { Policy::Here(Arc::new(host) as _) };
+    let configured = |stored: bool| {
+        let sessions = &judge.sessions;
+        let mut builder = common!(ServerConfig::builder(), options, sessions)
+            .alpn(protocols)
+            .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
+            .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+            .prefer_client_order(!options.server_preference)
+            .tickets(Arc::clone(&sessions.tickets) as _);
+        if stored {
+            let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
+            builder = builder.session_store(slot(options, store));
+        }
+        if options.no_ticket {
+            builder = builder.without_tickets();
+        }
+        if options.enable_early_data {
+            let guard = Arc::clone(&sessions.guard) as Arc<dyn AdmitEarlyData>;
+            builder = builder.early_data(MAX_EARLY_DATA, slot(options, guard));
+        }
+        builder.build().map_err(unfit)
+    };
+    let host = Arc::new(Host {
+        judge: Arc::clone(judge),
+        tickets: configured(false)?,
+        stored: configured(true)?,
+    });
+    let choose = slot(options, Arc::clone(&host) as _);
     let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unfit)?;
-    Ok(Sided::Server(greeting, config))
+    Ok(Sided::Server(greeting, host))
 }
+
+/// Bytes of early data that the runner takes a server to accept.
+const MAX_EARLY_DATA: u32 = 14336;
 
 /// Decided inside the library, or with `-async` outside.
 fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
@@ -157,7 +211,8 @@ fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Load
         credential = credential.ocsp_response(from.ocsp_response.clone());
     }
     if !from.signed_cert_timestamps.is_empty() {
-        credential = credential.signed_certificate_timestamps(from.signed_cert_timestamps.clone());
+        let timestamps = from.signed_cert_timestamps.clone();
+        credential = credential.signed_certificate_timestamps(timestamps).map_err(unusable)?;
     }
     if let Some(schemes) = signing_schemes(from, options) {
         credential = credential.signature_schemes(schemes);

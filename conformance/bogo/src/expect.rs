@@ -7,14 +7,30 @@ use std::fs;
 
 use tercel::crypto::has_fast_aes;
 use tercel::pki::load_certs_pem;
+use tercel::wire::ProtocolVersion;
 use tercel::{EarlyData, Facts};
 
+use crate::config::Setup;
 use crate::judge::Judge;
 use crate::options::Options;
-use crate::run::Failure;
+use crate::run::{Failure, Round};
+use crate::sessions::Sessions;
 
-/// Checks every expectation there is.
-pub(crate) fn check(options: &Options, facts: &Facts, judge: &Judge) -> Result<(), Failure> {
+/// What there was before a connection.
+pub(crate) struct Before {
+    shelved: usize,
+    stored: usize,
+}
+
+impl Before {
+    pub(crate) fn new(sessions: &Sessions) -> Self {
+        Self { shelved: sessions.shelf.count(), stored: sessions.store.count() }
+    }
+}
+
+/// Checks what was agreed.
+pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(), Failure> {
+    let options = round.settled();
     let expect = &options.expect;
     let seen = judge.seen();
     if let Some(complaint) = seen.complaints.first() {
@@ -29,14 +45,12 @@ pub(crate) fn check(options: &Options, facts: &Facts, judge: &Judge) -> Result<(
     let scheme = facts.peer_signature_scheme.map(|scheme| scheme.0);
     same("peer's scheme", expect.peer_signature_algorithm.map(Some), &scheme)?;
     same("retry", expect.retry, &facts.retried)?;
-    same("resumption", expect.session_miss.then_some(false), &facts.resumed)?;
-    // The library does not say why it rejects early data, but whether it does.
-    let accepted = expect.early_data_reason.as_deref().map(|reason| reason == "accepted");
-    same("early data", accepted, &(facts.early_data == EarlyData::Accepted))?;
+    same("resumption", Some(round.resumes && !expect.session_miss), &facts.resumed)?;
     let extended = expect.extended_master_secret.then_some(true);
     same("extended main secret", extended, &facts.extended_main_secret)?;
     same("secure renegotiation", expect.secure_renegotiation, &facts.secure_renegotiation)?;
     same("credential", expect.selected_credential.map(Some), &seen.selected)?;
+    check_early_data(round, facts)?;
     check_protocol(options, facts)?;
     check_peer(options, facts)?;
     if expect.server_name.is_some() && expect.server_name != facts.server_name {
@@ -51,6 +65,83 @@ pub(crate) fn check(options: &Options, facts: &Facts, judge: &Judge) -> Result<(
         return Err(unexpected("number of verifications", &seen.verifications));
     }
     Ok(())
+}
+
+fn check_early_data(round: &Round<'_>, facts: &Facts) -> Result<(), Failure> {
+    let expect = &round.options.expect;
+    let accepted = facts.early_data == EarlyData::Accepted;
+    same("early data", expect.accept_early_data.then_some(true), &accepted)?;
+    same("early data", expect.reject_early_data.then_some(false), &accepted)?;
+    let offered = facts.early_data != EarlyData::NotOffered;
+    let offers = (round.resumes && expect.no_offer_early_data).then_some(false);
+    same("offer of early data", offers, &offered)?;
+    match &round.settled().expect.early_data_reason {
+        Some(reason) if !reasons(round.options, facts).contains(&reason.as_str()) => {
+            Err(unexpected("early data", &facts.early_data))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What BoringSSL might call the reason for what became of early data. The library says what became of it, and
+/// of the session; that leaves one name or a few.
+fn reasons(options: &Options, facts: &Facts) -> &'static [&'static str] {
+    match facts.early_data {
+        EarlyData::Accepted => &["accept"],
+        EarlyData::Rejected if facts.retried && !(options.server && !facts.resumed) => {
+            &["hello_retry_request"]
+        }
+        EarlyData::Rejected if !facts.resumed => &["session_not_resumed"],
+        EarlyData::Rejected if options.server => {
+            &["alpn_mismatch", "ticket_age_skew", "unsupported_for_session"]
+        }
+        EarlyData::Rejected => &["peer_declined"],
+        _ if !options.enable_early_data => &["disabled"],
+        _ if facts.version != ProtocolVersion::TLS1_3 => &["protocol_version"],
+        _ if !facts.resumed => &["no_session_offered"],
+        _ if options.server => &["peer_declined"],
+        _ => &["unsupported_for_session", "alpn_mismatch"],
+    }
+}
+
+/// Checks the sessions that a handshake led to.
+pub(crate) fn check_sessions(
+    round: &Round<'_>,
+    facts: &Facts,
+    before: &Before,
+) -> Result<(), Failure> {
+    let options = round.settled();
+    let expect = &options.expect;
+    if !options.server && facts.version == ProtocolVersion::TLS1_2 {
+        let renews = !facts.resumed || expect.ticket_renewal;
+        let new = round.sessions.shelf.count() > before.shelved;
+        same("new session", Some(renews && !expect.no_session), &new)?;
+    }
+    if round.resumes {
+        return Ok(());
+    }
+    let stored = round.sessions.store.count() > before.stored;
+    same("session id", expect.session_id.then_some(true), &stored)?;
+    same("session id", expect.no_session_id.then_some(false), &stored)
+}
+
+/// Checks the tickets that came to a client of TLS 1.3 after the handshake.
+pub(crate) fn check_tickets(
+    round: &Round<'_>,
+    facts: &Facts,
+    before: &Before,
+    setup: &Setup,
+) -> Result<(), Failure> {
+    let options = round.settled();
+    if options.server || facts.version != ProtocolVersion::TLS1_3 {
+        return Ok(());
+    }
+    let came = round.sessions.shelf.count() > before.shelved;
+    let comes = !options.expect.no_session && !options.shim_shuts_down;
+    same("new session", Some(comes), &came)?;
+    let Some(session) = round.sessions.shelf.session().filter(|_| came) else { return Ok(()) };
+    let early = setup.admits_early_data(session)?;
+    same("early data", Some(options.expect.ticket_supports_early_data), &early)
 }
 
 /// On a server the protocol is the one it selects, on a client the one expected; none is one, too.

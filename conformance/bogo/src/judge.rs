@@ -11,17 +11,19 @@ use tercel::pki::{Refusal, RefusalReason};
 use tercel::pki_types::ServerName;
 use tercel::wire::{ClientHello, List};
 use tercel::{
-    Answer, ChooseConfig, Credential, CredentialRequest, PeerIdentity, Question, SelectCredential,
-    ServerConfig, Side, VerifyPeer,
+    AdmitEarlyData, Answer, Clock, Credential, CredentialRequest, PeerIdentity, Question,
+    SelectCredential, SessionStore, Side, VerifyPeer,
 };
 
 use crate::base64;
 use crate::options::Options;
+use crate::sessions::Sessions;
 
 /// Answers every question by the options of one connection.
 pub(crate) struct Judge {
     pub(crate) options: Options,
     pub(crate) credentials: Vec<Loaded>,
+    pub(crate) sessions: Arc<Sessions>,
     seen: Mutex<Seen>,
 }
 
@@ -49,8 +51,8 @@ pub(crate) struct Seen {
 }
 
 impl Judge {
-    pub(crate) fn new(options: Options, credentials: Vec<Loaded>) -> Self {
-        Self { options, credentials, seen: Mutex::default() }
+    pub(crate) fn new(options: Options, credentials: Vec<Loaded>, sessions: Arc<Sessions>) -> Self {
+        Self { options, credentials, sessions, seen: Mutex::default() }
     }
 
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -63,17 +65,8 @@ impl Judge {
 
     /// The answer to a question that was asked instead of decided inside. `None`: a question of a kind
     /// that no option leads to.
-    pub(crate) fn answer(
-        &self,
-        question: &Question,
-        config: Option<&Arc<ServerConfig>>,
-    ) -> Option<Answer> {
+    pub(crate) fn answer(&self, question: &Question) -> Option<Answer> {
         match question {
-            Question::ChooseConfig(question) => {
-                let hello = question.client_hello()?;
-                self.look_at(&hello);
-                Some(Answer::Config(config.cloned()))
-            }
             Question::SelectCredential(question) => Some(question.resolve(self)),
             Question::VerifyPeer(question) => Some(question.resolve(self)),
             Question::Sign(question) => {
@@ -82,12 +75,26 @@ impl Judge {
                 let key = self.credentials.iter().find(same)?.key.as_ref()?;
                 Some(question.resolve(key))
             }
+            Question::FindSession(question) => {
+                let (store, now) = (&self.sessions.store, self.sessions.clock.now());
+                let id = question.identity();
+                Some(Answer::Session(if question.is_single_use() {
+                    store.take(id, now)
+                } else {
+                    store.get(id, now)
+                }))
+            }
+            Question::AdmitEarlyData(question) => {
+                let now = self.sessions.clock.now();
+                let guard = &self.sessions.guard;
+                Some(Answer::EarlyData(guard.admit_early_data(question.unique(), now)))
+            }
             _ => None,
         }
     }
 
     /// Checks what a client offered.
-    fn look_at(&self, hello: &ClientHello<'_>) {
+    pub(crate) fn look_at(&self, hello: &ClientHello<'_>) {
         let expect = &self.options.expect;
         if !expect.advertised_alpn.is_empty() {
             let mut offered = Vec::new();
@@ -178,18 +185,5 @@ impl VerifyPeer for Judge {
     fn authorities(&self) -> Vec<Vec<u8>> {
         let list = self.options.use_client_ca_list.as_deref();
         list.and_then(base64::decode_hex_list).unwrap_or_default()
-    }
-}
-
-/// Gives every client the same configuration, after a look at what it says.
-pub(crate) struct Host {
-    pub(crate) judge: Arc<Judge>,
-    pub(crate) config: Arc<ServerConfig>,
-}
-
-impl ChooseConfig for Host {
-    fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
-        self.judge.look_at(hello);
-        Some(Arc::clone(&self.config))
     }
 }

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | which flags there are | [`flags`], read into [`options`] |
 //! | what they configure | [`config`], of [`choices`] |
-//! | what the shim answers as an application | [`judge`] |
+//! | what the shim answers as an application | [`judge`], [`host`] |
+//! | what one connection leaves to the next | [`sessions`] |
 //! | what happens on the wire | [`run`], over [`transport`] |
 //! | what is checked after a handshake | [`expect`] |
 //! | what an error is called | [`error_token`] |
@@ -22,16 +23,20 @@ mod config;
 mod error_token;
 mod expect;
 mod flags;
+mod host;
 mod judge;
 mod options;
 mod run;
+mod sessions;
 mod transport;
 
 use std::env;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use options::{Plan, Unfit};
-use run::Failure;
+use run::{Failure, Round};
+use sessions::Sessions;
 
 fn main() -> ExitCode {
     let arguments: Vec<Vec<u8>> =
@@ -45,16 +50,28 @@ fn main() -> ExitCode {
         Ok(plan) => plan,
         Err(unfit) => return report(Failure::Unfit(unfit)),
     };
-    if plan.initial.resume_count > 0 {
-        return report(Failure::Unfit(Unfit::Unimplemented("resumption".to_owned())));
+    match connections(&plan) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(failure),
     }
+}
+
+/// All connections of a test, one after the other.
+fn connections(plan: &Plan) -> Result<(), Failure> {
+    let sessions = Sessions::new()
+        .map_err(|error| Failure::Tls { token: ":RANDOM:".to_owned(), error: error.into() })?;
+    let sessions = Arc::new(sessions);
     for count in 0..=plan.initial.resume_count {
-        let options = if count == 0 { &plan.initial } else { &plan.resume };
-        if let Err(failure) = run::connection(options) {
-            return report(failure);
-        }
+        let resumes = count > 0;
+        let options = if resumes { &plan.resume } else { &plan.initial };
+        // A client learns that its early data is rejected in the middle of a connection. The test
+        // knows before.
+        let rejected = resumes && !options.server && options.expect.reject_early_data;
+        let after_rejection = rejected.then_some(&plan.retry);
+        run::connection(&Round { options, after_rejection, resumes, sessions: &sessions })?;
+        sessions.clock.turn(options.resumption_delay);
     }
-    ExitCode::SUCCESS
+    Ok(())
 }
 
 /// Says on stderr what went wrong; the exit code tells failures from what is not implemented.

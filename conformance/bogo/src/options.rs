@@ -27,6 +27,12 @@ pub(crate) struct Options {
     pub(crate) require_secure_renegotiation: bool,
     pub(crate) max_send_fragment: Option<u16>,
 
+    pub(crate) no_ticket: bool,
+    pub(crate) enable_early_data: bool,
+    pub(crate) reverify_on_resume: bool,
+    /// Seconds that pass after the connection.
+    pub(crate) resumption_delay: u64,
+
     pub(crate) host_name: Option<String>,
     /// In the extension's own format: each name behind a byte that counts it.
     pub(crate) advertise_alpn: Vec<u8>,
@@ -49,6 +55,10 @@ pub(crate) struct Options {
 
     pub(crate) asynchronous: bool,
     pub(crate) shim_writes_first: bool,
+    pub(crate) shim_initial_write: Option<Vec<u8>>,
+    pub(crate) repeat_shim_initial_write: Option<usize>,
+    /// The type of the handshake message behind which early data is sent, instead of at once.
+    pub(crate) early_write_after_message: Option<u8>,
     pub(crate) shim_shuts_down: bool,
     pub(crate) check_close_notify: bool,
     pub(crate) send_alert: bool,
@@ -77,7 +87,19 @@ pub(crate) struct Expectations {
     pub(crate) selected_credential: Option<i32>,
     pub(crate) retry: Option<bool>,
     pub(crate) session_miss: bool,
-    /// Why early data was not accepted, or `accepted`.
+    /// Client: no session comes of it.
+    pub(crate) no_session: bool,
+    /// Client: a resumed session of TLS 1.2 gets a new ticket.
+    pub(crate) ticket_renewal: bool,
+    /// Client: whether the last ticket admits early data.
+    pub(crate) ticket_supports_early_data: bool,
+    /// Server: the session is kept here, under an id; or it is not.
+    pub(crate) session_id: bool,
+    pub(crate) no_session_id: bool,
+    pub(crate) accept_early_data: bool,
+    pub(crate) reject_early_data: bool,
+    pub(crate) no_offer_early_data: bool,
+    /// Why early data was not accepted, or `accept`.
     pub(crate) early_data_reason: Option<String>,
     pub(crate) extended_master_secret: bool,
     pub(crate) secure_renegotiation: Option<bool>,
@@ -112,9 +134,12 @@ pub(crate) enum Policy {
 }
 
 /// The options of all connections of one run.
+#[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) initial: Options,
     pub(crate) resume: Options,
+    /// For what is left of a resuming client's connection when its early data was rejected.
+    pub(crate) retry: Options,
 }
 
 /// Why the flags cannot be followed.
@@ -131,7 +156,7 @@ pub(crate) enum Unfit {
 impl Plan {
     /// Reads the command line, the program's own name left out.
     pub(crate) fn parse(arguments: &[Vec<u8>]) -> Result<Self, Unfit> {
-        let mut plan = Self { initial: Options::default(), resume: Options::default() };
+        let mut plan = Self::default();
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let flag = String::from_utf8_lossy(argument).into_owned();
@@ -153,9 +178,12 @@ impl Plan {
                 Kind::Ignore | Kind::IgnoreWithValue => Some(()),
             };
             let applied = match times {
-                Times::Always => apply(&mut plan.initial).and_then(|()| apply(&mut plan.resume)),
+                Times::Always => apply(&mut plan.initial)
+                    .and_then(|()| apply(&mut plan.resume))
+                    .and_then(|()| apply(&mut plan.retry)),
                 Times::Initial => apply(&mut plan.initial),
                 Times::Resume => apply(&mut plan.resume),
+                Times::Retry => apply(&mut plan.retry),
                 Times::Never => Some(()),
             };
             applied.ok_or(Unfit::Malformed(flag))?;
@@ -170,16 +198,19 @@ enum Times {
     Always,
     Initial,
     Resume,
+    Retry,
     Never,
 }
 
-/// The flag behind its prefixes. Flags for a retry after rejected early data have none, and so are unknown.
+/// The flag behind its prefix.
 fn addressee(flag: &str) -> (&str, Times) {
     let behind = |prefix: &str| flag.strip_prefix(prefix).filter(|rest| rest.starts_with('-'));
     if let Some(name) = behind("-on-initial") {
         (name, Times::Initial)
     } else if let Some(name) = behind("-on-resume") {
         (name, Times::Resume)
+    } else if let Some(name) = behind("-on-retry") {
+        (name, Times::Retry)
     } else if let Some(name) = behind("-on-shim") {
         (name, Times::Always)
     } else if let Some(name) = behind("-on-handshaker") {
@@ -190,6 +221,15 @@ fn addressee(flag: &str) -> (&str, Times) {
 }
 
 impl Options {
+    /// What is said first, each in a record of its own.
+    pub(crate) fn first_words(&self) -> Vec<Vec<u8>> {
+        if !self.shim_writes_first && !self.read_with_unfinished_write {
+            return Vec::new();
+        }
+        let word = self.shim_initial_write.clone().unwrap_or_else(|| b"hello".to_vec());
+        vec![word; self.repeat_shim_initial_write.unwrap_or(1)]
+    }
+
     /// The credential that credential flags speak of at this point of the command line.
     pub(crate) fn current(&mut self) -> &mut CredentialOptions {
         self.credentials.last_mut().unwrap_or(&mut self.credential)
@@ -207,9 +247,11 @@ mod tests {
 
     #[test]
     fn a_prefix_says_which_connection_is_meant() {
-        let plan = parse("-server -on-initial-curves 29 -on-resume-curves 23").ok().unwrap();
-        assert!(plan.initial.server && plan.resume.server);
+        let line = "-server -on-initial-curves 29 -on-resume-curves 23 -on-retry-curves 24";
+        let plan = parse(line).ok().unwrap();
+        assert!(plan.initial.server && plan.resume.server && plan.retry.server);
         assert_eq!((plan.initial.curves, plan.resume.curves), (vec![29], vec![23]));
+        assert_eq!(plan.retry.curves, [24]);
     }
 
     #[test]
@@ -225,10 +267,7 @@ mod tests {
     fn what_is_unknown_and_what_is_malformed_differ() {
         let unfit = |line| parse(line).err().unwrap();
         assert_eq!(unfit("-dtls"), Unfit::Unimplemented("-dtls".to_owned()));
-        assert_eq!(
-            unfit("-on-retry-curves 29"),
-            Unfit::Unimplemented("-on-retry-curves".to_owned())
-        );
+        assert_eq!(unfit("-on-retry-dtls"), Unfit::Unimplemented("-on-retry-dtls".to_owned()));
         assert_eq!(unfit("-port"), Unfit::Malformed("-port".to_owned()));
         assert_eq!(unfit("-port x"), Unfit::Malformed("-port".to_owned()));
     }

@@ -3,13 +3,19 @@
 //! Must not know: what flags are called. Next: [`crate::expect`] for what is checked,
 //! [`crate::transport`] for the socket.
 
+use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use tercel::wire::AlertDescription;
-use tercel::{Connection, Error, Filled, Handshake, Next, Opened, Received};
+use tercel::{
+    Connection, EarlyData, Error, Facts, Filled, Handshake, Next, Opened, Received, Sender,
+};
 
 use crate::config::Setup;
+use crate::expect::Before;
 use crate::options::{Options, Unfit};
+use crate::sessions::Sessions;
 use crate::transport::Transport;
 use crate::{error_token, expect};
 
@@ -27,12 +33,35 @@ pub(crate) enum Failure {
     Unfit(Unfit),
 }
 
+/// One of the connections of a test.
+pub(crate) struct Round<'a> {
+    pub(crate) options: &'a Options,
+    /// What holds from the end of the handshake on if early data is to be rejected.
+    pub(crate) after_rejection: Option<&'a Options>,
+    /// Whether there was a connection before, whose session is to be resumed.
+    pub(crate) resumes: bool,
+    pub(crate) sessions: &'a Arc<Sessions>,
+}
+
+impl Round<'_> {
+    /// What holds from the end of the handshake on.
+    pub(crate) fn settled(&self) -> &Options {
+        self.after_rejection.unwrap_or(self.options)
+    }
+}
+
 /// Makes the connection and goes through with it.
-pub(crate) fn connection(options: &Options) -> Result<(), Failure> {
-    let setup = Setup::new(options)?;
+pub(crate) fn connection(round: &Round<'_>) -> Result<(), Failure> {
+    let setup = Setup::new(round.options, round.settled(), round.sessions)?;
+    if round.resumes && !round.options.server && round.sessions.shelf.session().is_none() {
+        return Err(Failure::Unexpected("there is no session to offer".to_owned()));
+    }
     let mut talk = Talk {
-        options,
-        transport: Transport::connect(options)?,
+        round,
+        options: round.options,
+        before: Before::new(round.sessions),
+        words: round.options.first_words().into(),
+        transport: Transport::connect(round.options)?,
         received: Received::new(),
         out: Vec::new(),
     };
@@ -43,7 +72,11 @@ pub(crate) fn connection(options: &Options) -> Result<(), Failure> {
 
 /// The two ends of a connection's bytes.
 struct Talk<'a> {
+    round: &'a Round<'a>,
     options: &'a Options,
+    before: Before,
+    /// What is still to be said first, some of it as early data.
+    words: VecDeque<Vec<u8>>,
     transport: Transport,
     received: Received,
     out: Vec<u8>,
@@ -52,7 +85,10 @@ struct Talk<'a> {
 impl Talk<'_> {
     fn through(&mut self, setup: &Setup) -> Result<(), Failure> {
         let mut connection = self.handshake(setup)?;
-        expect::check(self.options, &connection.facts, &setup.judge)?;
+        self.round.sessions.keep(connection.facts.take_new_sessions());
+        self.settle(&connection.facts)?;
+        expect::check(self.round, &connection.facts, &setup.judge)?;
+        expect::check_sessions(self.round, &connection.facts, &self.before)?;
         self.exports(&mut connection)?;
         if self.options.send_alert {
             let alert = AlertDescription::DECOMPRESSION_FAILURE;
@@ -60,20 +96,23 @@ impl Talk<'_> {
             self.transport.send(&mut self.out)?;
             return Ok(());
         }
-        if self.options.read_with_unfinished_write {
-            connection.sender.seal_to(GREETING, &mut self.out)?;
-            self.transport.send_one_byte(&mut self.out)?;
-        } else if self.options.shim_writes_first {
-            self.say(&mut connection, GREETING)?;
+        while let Some(word) = self.words.pop_front() {
+            connection.sender.seal_to(&word, &mut self.out)?;
+            if self.options.read_with_unfinished_write {
+                self.transport.send_one_byte(&mut self.out)?;
+            } else {
+                self.transport.send(&mut self.out)?;
+            }
         }
         if !self.options.shim_shuts_down {
             self.echo(&mut connection)?;
         }
+        expect::check_tickets(self.round, &connection.facts, &self.before, setup)?;
         self.close(&mut connection)
     }
 
     fn handshake(&mut self, setup: &Setup) -> Result<Connection, Failure> {
-        let mut handshake: Handshake = setup.handshake();
+        let mut handshake: Handshake = setup.handshake()?;
         loop {
             let step = handshake.advance(&mut self.received, &mut self.out);
             // Whatever is said is sent, also after an error: an alert may be in it.
@@ -82,19 +121,81 @@ impl Talk<'_> {
             sent?;
             match next {
                 Next::Receive => {
+                    if let Some(sender) = handshake.early_sender() {
+                        self.say_early(sender)?;
+                    }
                     if !self.transport.receive(&mut self.received)? {
                         handshake.end_of_input()?;
                     }
                 }
                 Next::Answer(question) => {
-                    let answer = setup.judge.answer(&question, setup.server_config());
+                    let answer = setup.answer(&question);
                     let kind = || Unfit::Unimplemented(format!("the question {question:?}"));
                     handshake.answer(answer.ok_or_else(kind)?)?;
+                }
+                Next::EarlyData(mut data) => {
+                    let sender = handshake.half_rtt_sender();
+                    let missing = || Failure::Unexpected("no way to answer early data".to_owned());
+                    self.answer_early(sender.ok_or_else(missing)?, &mut data)?;
                 }
                 Next::Connected(connection) => return Ok(*connection),
                 other => return Err(Failure::Unexpected(format!("{other:?} in a handshake"))),
             }
         }
+    }
+
+    /// Client: says first what there is to say first, as far as early data may go.
+    fn say_early(&mut self, sender: &mut Sender) -> Result<(), Failure> {
+        if self.options.export_keying_material > 0 {
+            let token = ":HANDSHAKE_NOT_COMPLETE:";
+            return Err(Failure::Unexpected(format!("{token} there is no exporter yet")));
+        }
+        let waited = |message| self.transport.passed(message);
+        if !self.options.early_write_after_message.is_none_or(waited) {
+            return Ok(());
+        }
+        while let Some(word) = self.words.front_mut() {
+            let room = sender.early_data_left().unwrap_or_default().min(word.len());
+            if room == 0 && !word.is_empty() {
+                return Ok(());
+            }
+            let now: Vec<u8> = word.drain(..room).collect();
+            sender.seal_to(&now, &mut self.out)?;
+            if self.options.read_with_unfinished_write {
+                self.transport.send_one_byte(&mut self.out)?;
+            } else {
+                self.transport.send(&mut self.out)?;
+            }
+            if word.is_empty() {
+                self.words.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    /// Server: answers early data before the client has shown that it is no replay.
+    fn answer_early(&mut self, sender: &mut Sender, data: &mut [u8]) -> Result<(), Failure> {
+        for word in self.words.drain(..) {
+            sender.seal_to(&word, &mut self.out)?;
+        }
+        data.iter_mut().for_each(|byte| *byte ^= 0xff);
+        for piece in data.chunks(self.options.read_size.unwrap_or(READ_SIZE).max(1)) {
+            sender.seal_to(piece, &mut self.out)?;
+        }
+        Ok(self.transport.send(&mut self.out)?)
+    }
+
+    /// What was sent early and rejected is as if it had not been said; other options hold from then on.
+    fn settle(&mut self, facts: &Facts) -> Result<(), Failure> {
+        let rejected = !self.options.server && facts.early_data == EarlyData::Rejected;
+        if rejected != self.round.after_rejection.is_some() {
+            return Err(Failure::Unexpected(format!("early data: {:?}", facts.early_data)));
+        }
+        if let Some(options) = self.round.after_rejection {
+            self.options = options;
+            self.words = options.first_words().into();
+        }
+        Ok(())
     }
 
     /// Says what was exported, for the runner to compare.
@@ -223,8 +324,6 @@ impl From<Unfit> for Failure {
         Self::Unfit(unfit)
     }
 }
-
-const GREETING: &[u8] = b"hello";
 
 /// As much as BoringSSL's shim reads and echoes at a time.
 const READ_SIZE: usize = 512;

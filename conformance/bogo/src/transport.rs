@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 
 use tercel::Received;
+use tercel::wire::{ContentType, HandshakeType};
 
 use crate::options::Options;
 
@@ -17,6 +18,9 @@ pub(crate) struct Transport {
     /// Bytes read from the socket that have not arrived yet.
     waiting: Vec<u8>,
     arrived: usize,
+    /// The content types of the whole records that arrived byte by byte, and the record that has begun.
+    records: Vec<u8>,
+    begun: Vec<u8>,
     /// Bytes that the transport has not accepted yet.
     withheld: Vec<u8>,
 }
@@ -37,6 +41,8 @@ impl Transport {
             byte_by_byte: options.asynchronous,
             waiting: Vec::new(),
             arrived: 0,
+            records: Vec::new(),
+            begun: Vec::new(),
             withheld: Vec::new(),
         })
     }
@@ -54,12 +60,34 @@ impl Transport {
         }
         let Some(byte) = self.waiting.get(self.arrived) else { return Ok(false) };
         received.extend(&[*byte]);
+        self.begun.push(*byte);
+        if let [kind, _, _, high, low, content @ ..] = self.begun.as_slice() {
+            if content.len() == usize::from(u16::from_be_bytes([*high, *low])) {
+                self.records.push(*kind);
+                self.begun.clear();
+            }
+        }
         self.arrived += 1;
         Ok(true)
     }
 
+    /// Whether the handshake message of this type has arrived from a server of TLS 1.3 that puts each in a
+    /// record of its own: the first is in clear, the second in the first protected record.
+    pub(crate) fn passed(&self, message: u8) -> bool {
+        match HandshakeType(message) {
+            HandshakeType::SERVER_HELLO => self.records.contains(&ContentType::HANDSHAKE.0),
+            HandshakeType::ENCRYPTED_EXTENSIONS => {
+                self.records.contains(&ContentType::APPLICATION_DATA.0)
+            }
+            _ => false,
+        }
+    }
+
     /// Sends and empties `out`, behind what was withheld before.
     pub(crate) fn send(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
         let withheld = std::mem::take(&mut self.withheld);
         let sent = self.socket.write_all(&withheld).and_then(|()| self.socket.write_all(out));
         out.clear();

@@ -35,6 +35,7 @@ pub(crate) fn server() -> Credential {
         .expect("the server's files fit together")
         .ocsp_response(vec![0x30, 0])
         .signed_certificate_timestamps(vec![0, 3, 0, 1, 7])
+        .expect("a list of one")
 }
 
 /// A server whose signatures are not the same each time: for recording only.

@@ -10,7 +10,8 @@ use arc_swap::ArcSwap;
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
 use tercel_wire::{
-    CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, SignatureScheme,
+    CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, Reader, SerializedSct,
+    SignatureScheme,
 };
 
 use super::compressed_forms::CompressedForms;
@@ -58,6 +59,8 @@ pub enum CredentialError {
     KeyMismatch,
     /// The raw public key cannot be read, or is of a kind or size that is not supported.
     BadPublicKey,
+    /// The list of signed certificate timestamps is malformed or empty.
+    BadTimestamps,
 }
 
 impl fmt::Display for CredentialError {
@@ -68,6 +71,7 @@ impl fmt::Display for CredentialError {
             Self::BadKey => "the private key cannot be read or is not supported",
             Self::KeyMismatch => "the private key does not belong to the certificate or public key",
             Self::BadPublicKey => "the public key cannot be read or is not supported",
+            Self::BadTimestamps => "the list of signed certificate timestamps is malformed",
         })
     }
 }
@@ -195,20 +199,28 @@ impl Credential {
         }
     }
 
-    /// Staples an OCSP response (DER) to the leaf. RFC 6066 8
+    /// Staples an OCSP response (DER) to the leaf; an empty one is none. RFC 6066 8
     #[must_use]
     pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
-        self.ocsp_response = Some(response);
+        self.ocsp_response = Some(response).filter(|response| !response.is_empty());
         self.compressed = CompressedForms::default();
         self
     }
 
-    /// Sends a `SignedCertificateTimestampList` with the leaf. RFC 6962 3.3
-    #[must_use]
-    pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Self {
+    /// Sends a `SignedCertificateTimestampList` with the leaf: its length in two bytes, then each
+    /// timestamp behind its own. RFC 6962 3.3
+    ///
+    /// # Errors
+    /// [`CredentialError::BadTimestamps`] if it is not such a list, or an empty one.
+    pub fn signed_certificate_timestamps(mut self, list: Vec<u8>) -> Result<Self, CredentialError> {
+        let mut reader = Reader::new(&list);
+        let parsed = List::<SerializedSct<'_>>::read16(&mut reader).and_then(List::not_empty);
+        if parsed.is_err() || !reader.is_empty() {
+            return Err(CredentialError::BadTimestamps);
+        }
         self.signed_certificate_timestamps = Some(list);
         self.compressed = CompressedForms::default();
-        self
+        Ok(self)
     }
 
     /// Signs with these schemes only, best first.

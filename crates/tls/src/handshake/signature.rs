@@ -42,9 +42,13 @@ pub(crate) fn verify(
     content: &[u8],
     signature: &[u8],
 ) -> Result<(), Error> {
+    // What was not offered is not looked at.
+    if !offered.contains(&scheme) {
+        return Err(Peer::WrongSignatureScheme.into());
+    }
     let key = signer.public_key()?;
     let algorithm = scheme::algorithm(scheme).ok_or(Peer::WrongSignatureScheme)?;
-    if !offered.contains(&scheme) || !scheme::usable(scheme, key.kind(), version) {
+    if !scheme::usable(scheme, key.kind(), version) {
         return Err(Peer::WrongSignatureScheme.into());
     }
     key.verify(algorithm, content, signature).map_err(|_| Peer::BadSignature.into())

@@ -49,6 +49,7 @@ fn staple_and_timestamps_go_to_who_asks() {
         credential(Kind::P256)
             .ocsp_response(b"good".to_vec())
             .signed_certificate_timestamps(timestamps.to_vec())
+            .unwrap()
     };
     let server = ServerConfig::builder().credential(credential()).build().unwrap();
     for version in BOTH_VERSIONS {

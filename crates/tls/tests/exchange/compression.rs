@@ -116,7 +116,8 @@ fn a_credential_is_compressed_once_for_each_form() {
     let algorithm = Longer::new(0xff01);
     let shared = credential(Kind::P256)
         .ocsp_response(vec![1; 100])
-        .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9]);
+        .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
+        .unwrap();
     let server = tercel::ServerConfig::builder()
         .credential(shared)
         .certificate_compression(only(&algorithm))

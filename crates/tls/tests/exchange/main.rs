@@ -18,7 +18,6 @@ mod questions;
 mod raw_public_keys;
 mod reads;
 mod resumption;
-mod room;
 mod secrets;
 mod signatures;
 mod sizes;

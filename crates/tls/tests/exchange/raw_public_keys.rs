@@ -329,13 +329,15 @@ fn a_verifier_of_chains_trusts_no_key() {
 fn a_key_is_for_every_host_and_has_nothing_stapled() {
     let stapled = raw(Kind::P256)
         .ocsp_response(vec![1, 2, 3])
-        .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9]);
+        .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
+        .unwrap();
     assert!(stapled.covers(NAME) && stapled.chain().is_empty());
     assert_eq!(stapled.certificate_type(), RAW);
     for version in VERSIONS {
         let stapled = raw(Kind::P256)
             .ocsp_response(vec![1, 2, 3])
-            .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9]);
+            .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
+            .unwrap();
         let client = client_of(Kind::P256, version).request_signed_certificate_timestamps(true);
         let server = server_with([stapled]).require_known_name();
         let ends = connect(client, server).unwrap();

@@ -10,8 +10,8 @@ mod steps;
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_pki::RefusalReason;
 use tercel_wire::{
-    Certificate, CertificateVerify, CipherSuite, ContentType, HandshakeMessage, HandshakeType,
-    ServerHello, SignatureScheme,
+    Certificate, CertificateVerify, CipherSuite, ClientHello, ContentType, HandshakeMessage,
+    HandshakeType, ServerHello, SignatureScheme,
 };
 
 use crate::config::policy::Side;
@@ -19,7 +19,8 @@ use crate::config::scheme;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls13::{
-    CLIENT_CONTEXT, EarlySecret, HandshakeSecret, SERVER_CONTEXT, TrafficSecret, signed_content,
+    CLIENT_CONTEXT, EarlySecret, HandshakeSecret, MainSecret, PskKind, SERVER_CONTEXT,
+    TrafficSecret, signed_content,
 };
 use crate::record::frame::Expect;
 use crate::record::opener::Opener;
@@ -74,8 +75,8 @@ struct Play<'t> {
     secrets: Option<HandshakeSecret>,
     /// The handshake traffic secrets of (client, server).
     handshake: Option<(TrafficSecret, TrafficSecret)>,
-    /// The client's first application traffic secret, from the server's Finished on.
-    application: Option<TrafficSecret>,
+    /// The last stage and the client's first application traffic secret, from the server's Finished on.
+    application: Option<(MainSecret, TrafficSecret)>,
 }
 
 struct End {
@@ -171,14 +172,29 @@ impl<'t> Play<'t> {
         }
         self.transcript.add(message);
         if self.psk.is_some() {
-            assert_eq!(&*self.transcript.digest(), self.trace.value("derive c e traffic", "hash"));
-            // Early secrets have no function of their own yet; the steps check theirs.
-            let keys = self.trace.step(Side::Client, "keys write early application");
-            let iv = keys.value("iv expanded").try_into().unwrap();
-            self.protect(Side::Client, |play| {
-                Protection::tls13(play.suite.aead, keys.value("key expanded"), iv).unwrap()
-            });
+            self.early_secrets(message);
         }
+    }
+
+    /// The binder, and what protects and exports early data.
+    fn early_secrets(&mut self, message: &[u8]) {
+        let early = EarlySecret::new(self.suite, self.psk);
+        let hello = ClientHello::parse(&message[4..]).unwrap();
+        let partial = hello.without_binders(message).unwrap();
+        let digest = Transcript::new(self.suite.hash).digest_with(partial);
+        assert_eq!(&*digest, self.trace.value("binder", "binder hash"));
+        let binder = early.binder(PskKind::Resumption, &digest);
+        assert_eq!(&*binder, self.trace.value("binder", "finished"));
+        let offered = hello.extensions.pre_shared_key.unwrap();
+        assert_eq!(offered.binders.first().unwrap().0, &*binder);
+
+        let digest = self.transcript.digest();
+        assert_eq!(&*digest, self.trace.value("derive c e traffic", "hash"));
+        let traffic = early.client_early_traffic_secret(&digest);
+        assert_eq!(traffic.as_bytes(), self.trace.value("derive c e traffic", "expanded"));
+        let exporter = early.early_exporter_secret(&digest);
+        assert_eq!(exporter.as_bytes(), self.trace.value("derive e exp master", "expanded"));
+        self.protect(Side::Client, |_| traffic.protection().unwrap());
     }
 
     fn server_hello(&mut self, message: &[u8]) {
@@ -243,7 +259,7 @@ impl<'t> Play<'t> {
         exporter.export(b"label", b"context", &mut exported).unwrap();
         assert_eq!(exported, *steps::expanded(&of_label, "exporter", &steps::sha256(b"context")));
         self.protect(Side::Server, |_| server.protection().unwrap());
-        self.application = Some(client);
+        self.application = Some((main, client));
     }
 
     fn client_finished(&mut self, message: &[u8]) {
@@ -253,8 +269,17 @@ impl<'t> Play<'t> {
         assert!(client.verifies(&self.transcript.digest(), &message[4..]));
         self.transcript.add(message);
         let hash = self.trace.value("derive res master", "hash");
-        assert_eq!(&*self.transcript.digest(), hash);
-        self.protect(Side::Client, |play| play.application.as_ref().unwrap().protection().unwrap());
+        let finished = self.transcript.digest();
+        assert_eq!(&*finished, hash);
+        let (main, client) = self.application.take().unwrap();
+        let resumption = main.resumption_secret(&finished);
+        let has_ticket = self.trace.steps().iter().any(|step| step.what == "derive resumption");
+        if has_ticket {
+            // The tickets of the traces have the nonce 00 00.
+            let psk = resumption.psk(&[0, 0]);
+            assert_eq!(psk.as_bytes(), self.trace.value("derive resumption", "expanded"));
+        }
+        self.protect(Side::Client, |_| client.protection().unwrap());
     }
 
     /// What one side writes and the other reads is protected like this from here on.
