@@ -57,10 +57,10 @@ pub enum CredentialError {
     BadKey,
     /// The private key does not belong to the leaf certificate or raw public key.
     KeyMismatch,
-    /// The raw public key cannot be read, or is of a kind or size that is not supported.
-    BadPublicKey,
     /// The list of signed certificate timestamps is malformed or empty.
     BadTimestamps,
+    /// The raw public key cannot be read, or is of a kind or size that is not supported.
+    BadPublicKey,
 }
 
 impl fmt::Display for CredentialError {

@@ -5,4 +5,6 @@
 pub(crate) mod auth;
 pub(crate) mod client;
 pub(crate) mod resumption;
+pub(crate) mod secrets;
 pub(crate) mod server;
+pub(crate) mod settle;

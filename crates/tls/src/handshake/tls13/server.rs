@@ -14,6 +14,7 @@ use tercel_wire::{
 
 use super::auth::{self, Asked, Received, Wishes};
 use super::resumption;
+use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
 use crate::config::server::{ClientAuth, ServerConfig};
@@ -30,7 +31,7 @@ use crate::handshake::resumption::template as server_session;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{compression, identity, record_limits};
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
 use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
@@ -86,6 +87,7 @@ pub(crate) async fn handshake(
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
     let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
+    flow.install_write(main.server);
     flow.order(Command::HalfRtt);
 
     if early_data {
@@ -159,13 +161,6 @@ async fn choose_basis(
         own: None,
         early_data,
     })
-}
-
-/// What is left of the key schedule once the server's Finished is out.
-struct Application {
-    main: MainSecret,
-    client: TrafficSecret,
-    exporter: Exporter,
 }
 
 async fn select_credential(
@@ -260,20 +255,6 @@ fn receive_early_data(
     Some(Box::new(Exporter::tls13(exporter)))
 }
 
-/// (client's, server's)
-fn handshake_secrets(
-    secrets: &HandshakeSecret,
-    transcript: &Transcript,
-    log: &SecretLog,
-) -> (TrafficSecret, TrafficSecret) {
-    let digest = transcript.digest();
-    let client = secrets.client_handshake_traffic_secret(&digest);
-    let server = secrets.server_handshake_traffic_secret(&digest);
-    log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
-    log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
-    (client, server)
-}
-
 fn send_encrypted_extensions(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -337,16 +318,7 @@ fn send_finished(
     let verify_data = server_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, transcript)?;
-    let main: MainSecret = secrets.into_main();
-    let digest = transcript.digest();
-    let client = main.client_application_traffic_secret(&digest);
-    let server = main.server_application_traffic_secret(&digest);
-    let exporter = main.exporter_secret(&digest);
-    log.log("CLIENT_TRAFFIC_SECRET_0", client.as_bytes());
-    log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
-    log.log("EXPORTER_SECRET", exporter.as_bytes());
-    flow.install_write(server);
-    Ok(Application { main, client, exporter: Exporter::tls13(exporter) })
+    Ok(main_secrets(secrets, transcript, log))
 }
 
 async fn receive_client_certificate(
