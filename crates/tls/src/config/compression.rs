@@ -149,13 +149,22 @@ impl CompressCertificate for Zstd {
     }
 
     fn decompress(&self, compressed: &[u8], out: &mut [u8]) -> Result<(), DecompressionFailed> {
-        let mut decoder = ruzstd::decoding::FrameDecoder::new();
+        use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+        let failed = |_| DecompressionFailed;
+        let mut decoder = FrameDecoder::new();
         // What receivers should be able to hold, and no more. RFC 8878 3.1.1.1.2
         decoder.set_max_window_size(8 << 20);
-        match decoder.decode_all(compressed, out) {
-            Ok(written) if written == out.len() => Ok(()),
-            _ => Err(DecompressionFailed),
+        let mut unread = compressed;
+        decoder.init(&mut unread).map_err(failed)?;
+        // Ends with the block that makes more than there is room for.
+        let enough = BlockDecodingStrategy::UptoBytes(out.len().saturating_add(1));
+        let ended = decoder.decode_blocks(&mut unread, enough).map_err(failed)?;
+        let result = decoder.collect().filter(|result| result.len() == out.len());
+        match result {
+            Some(result) if ended && unread.is_empty() => out.copy_from_slice(&result),
+            _ => return Err(DecompressionFailed),
         }
+        Ok(())
     }
 }
 

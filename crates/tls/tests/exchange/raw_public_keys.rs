@@ -329,7 +329,7 @@ fn a_verifier_of_chains_trusts_no_key() {
 fn a_key_is_for_every_host_and_has_nothing_stapled() {
     let stapled = raw(Kind::P256)
         .ocsp_response(vec![1, 2, 3])
-        .signed_certificate_timestamps(vec![0, 3, 0, 1, 7])
+        .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
         .unwrap();
     assert!(stapled.covers(NAME) && stapled.chain().is_empty());
     assert_eq!(stapled.certificate_type(), RAW);
@@ -370,5 +370,47 @@ fn credentials_and_configurations_that_cannot_work_are_refused() {
         assert_eq!(refused(client), Some(ConfigError::BadCertificateTypes));
         let server = identity::server().client_certificate_types(types);
         assert_eq!(server.build().err(), Some(ConfigError::BadCertificateTypes));
+    }
+}
+
+#[test]
+fn a_resumed_session_remembers_the_keys() {
+    for version in VERSIONS {
+        let client = client_of(Kind::P256, version)
+            .verify_resumed(true)
+            .credential(raw(Kind::Ed25519))
+            .build()
+            .unwrap();
+        let trusted = vec![public(Kind::Ed25519)];
+        let server = server_with([raw(Kind::P256)])
+            .client_raw_keys(ClientAuth::Required, trusted)
+            .build()
+            .unwrap();
+        for resumed in [false, true, true] {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            let (ours, theirs) = (&ends.client.connection.facts, &ends.server.connection.facts);
+            assert_eq!((ours.resumed, theirs.resumed), (resumed, resumed), "{version:?}");
+            assert_eq!(ours.peer_raw_public_key, Some(public(Kind::P256)));
+            assert_eq!(theirs.peer_raw_public_key, Some(public(Kind::Ed25519)));
+            ends.talk();
+        }
+    }
+}
+
+#[test]
+fn a_key_no_longer_trusted_is_not_resumed() {
+    for version in VERSIONS {
+        let store = std::sync::Arc::new(tercel::MemoryStore::new(100));
+        let client =
+            identity::client().versions(&[version]).credential(raw(Kind::P384)).build().unwrap();
+        let server = |kind| {
+            let store = std::sync::Arc::clone(&store);
+            let trusted = vec![public(kind)];
+            let server = identity::server().session_store(Policy::Here(store));
+            server.client_raw_keys(ClientAuth::Required, trusted).build().unwrap()
+        };
+        Pair::new(&client, &server(Kind::P384), NAME).connect().unwrap().talk();
+        let failure = Pair::new(&client, &server(Kind::P521), NAME).connect().unwrap_err();
+        assert_eq!(failure.server, Some(Error::Refused(RefusalReason::UntrustedRawKey)));
     }
 }
