@@ -16,6 +16,7 @@ use tercel::{
 };
 
 use crate::choices::{groups, key_shares, signing_schemes, suites, verified_schemes, versions};
+use crate::compression::algorithms;
 use crate::host::Host;
 use crate::judge::{Judge, Loaded};
 use crate::options::{CredentialOptions, Options, Unfit};
@@ -87,6 +88,8 @@ macro_rules! common {
             .versions(&versions(options))
             .clock(Arc::clone(&$sessions.clock) as Arc<dyn Clock>)
             .tolerate_truncation(!options.check_close_notify)
+            .certificate_compression(algorithms(options))
+            .offer_certificate_compression(true)
             .signature_schemes(&verified_schemes(options));
         if let Some(groups) = groups(options)? {
             builder = builder.groups(&groups);

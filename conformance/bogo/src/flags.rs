@@ -50,6 +50,8 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-reject-alpn", Set(|o| o.reject_alpn = true)),
     ("-enable-ocsp-stapling", Set(|o| o.enable_ocsp_stapling = true)),
     ("-enable-signed-cert-timestamps", Set(|o| o.enable_signed_cert_timestamps = true)),
+    ("-install-cert-compression-algs", Set(|o| o.compression = true)),
+    ("-install-one-cert-compression-alg", Take(|o, v| keep(&mut o.one_compression, number(v)))),
     // What is resumed.
     ("-no-ticket", Set(|o| o.no_ticket = true)),
     ("-resumption-delay", Take(|o, v| put(&mut o.resumption_delay, number(v)))),

@@ -7,9 +7,10 @@
 //! |---|---|
 //! | which flags there are | [`flags`], read into [`options`] |
 //! | what they configure | [`config`], of [`choices`] |
+//! | how certificates are compressed | [`compression`] |
 //! | what the shim answers as an application | [`judge`], [`host`] |
 //! | what one connection leaves to the next | [`sessions`] |
-//! | what happens on the wire | [`run`], over [`transport`] |
+//! | what happens on the wire | [`run`] and [`early`], over [`transport`] |
 //! | what is checked after a handshake | [`expect`] |
 //! | what an error is called | [`error_token`] |
 //!
@@ -19,7 +20,9 @@
 
 mod base64;
 mod choices;
+mod compression;
 mod config;
+mod early;
 mod error_token;
 mod expect;
 mod flags;

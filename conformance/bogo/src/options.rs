@@ -41,6 +41,10 @@ pub(crate) struct Options {
     pub(crate) enable_ocsp_stapling: bool,
     pub(crate) enable_signed_cert_timestamps: bool,
 
+    /// Certificates are compressed: in all the runner's ways, or in the one of this code.
+    pub(crate) compression: bool,
+    pub(crate) one_compression: Option<u16>,
+
     pub(crate) verify_peer: bool,
     pub(crate) require_any_client_certificate: bool,
     pub(crate) verify_fail: bool,

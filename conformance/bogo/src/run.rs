@@ -1,16 +1,14 @@
 //! One connection with the runner: handshake, what the test wants to see, echo, end.
 //!
-//! Must not know: what flags are called. Next: [`crate::expect`] for what is checked,
-//! [`crate::transport`] for the socket.
+//! Must not know: what flags are called. Next: [`crate::early`] for what is said before the handshake is
+//! complete, [`crate::expect`] for what is checked, [`crate::transport`] for the socket.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use tercel::wire::AlertDescription;
-use tercel::{
-    Connection, EarlyData, Error, Facts, Filled, Handshake, Next, Opened, Received, Sender,
-};
+use tercel::{Connection, Error, Filled, Handshake, Next, Opened, Received};
 
 use crate::config::Setup;
 use crate::expect::Before;
@@ -71,15 +69,15 @@ pub(crate) fn connection(round: &Round<'_>) -> Result<(), Failure> {
 }
 
 /// The two ends of a connection's bytes.
-struct Talk<'a> {
-    round: &'a Round<'a>,
-    options: &'a Options,
+pub(crate) struct Talk<'a> {
+    pub(crate) round: &'a Round<'a>,
+    pub(crate) options: &'a Options,
     before: Before,
     /// What is still to be said first, some of it as early data.
-    words: VecDeque<Vec<u8>>,
-    transport: Transport,
+    pub(crate) words: VecDeque<Vec<u8>>,
+    pub(crate) transport: Transport,
     received: Received,
-    out: Vec<u8>,
+    pub(crate) out: Vec<u8>,
 }
 
 impl Talk<'_> {
@@ -142,60 +140,6 @@ impl Talk<'_> {
                 other => return Err(Failure::Unexpected(format!("{other:?} in a handshake"))),
             }
         }
-    }
-
-    /// Client: says first what there is to say first, as far as early data may go.
-    fn say_early(&mut self, sender: &mut Sender) -> Result<(), Failure> {
-        if self.options.export_keying_material > 0 {
-            let token = ":HANDSHAKE_NOT_COMPLETE:";
-            return Err(Failure::Unexpected(format!("{token} there is no exporter yet")));
-        }
-        let waited = |message| self.transport.passed(message);
-        if !self.options.early_write_after_message.is_none_or(waited) {
-            return Ok(());
-        }
-        while let Some(word) = self.words.front_mut() {
-            let room = sender.early_data_left().unwrap_or_default().min(word.len());
-            if room == 0 && !word.is_empty() {
-                return Ok(());
-            }
-            let now: Vec<u8> = word.drain(..room).collect();
-            sender.seal_to(&now, &mut self.out)?;
-            if self.options.read_with_unfinished_write {
-                self.transport.send_one_byte(&mut self.out)?;
-            } else {
-                self.transport.send(&mut self.out)?;
-            }
-            if word.is_empty() {
-                self.words.pop_front();
-            }
-        }
-        Ok(())
-    }
-
-    /// Server: answers early data before the client has shown that it is no replay.
-    fn answer_early(&mut self, sender: &mut Sender, data: &mut [u8]) -> Result<(), Failure> {
-        for word in self.words.drain(..) {
-            sender.seal_to(&word, &mut self.out)?;
-        }
-        data.iter_mut().for_each(|byte| *byte ^= 0xff);
-        for piece in data.chunks(self.options.read_size.unwrap_or(READ_SIZE).max(1)) {
-            sender.seal_to(piece, &mut self.out)?;
-        }
-        Ok(self.transport.send(&mut self.out)?)
-    }
-
-    /// What was sent early and rejected is as if it had not been said; other options hold from then on.
-    fn settle(&mut self, facts: &Facts) -> Result<(), Failure> {
-        let rejected = !self.options.server && facts.early_data == EarlyData::Rejected;
-        if rejected != self.round.after_rejection.is_some() {
-            return Err(Failure::Unexpected(format!("early data: {:?}", facts.early_data)));
-        }
-        if let Some(options) = self.round.after_rejection {
-            self.options = options;
-            self.words = options.first_words().into();
-        }
-        Ok(())
     }
 
     /// Says what was exported, for the runner to compare.
@@ -326,4 +270,4 @@ impl From<Unfit> for Failure {
 }
 
 /// As much as BoringSSL's shim reads and echoes at a time.
-const READ_SIZE: usize = 512;
+pub(crate) const READ_SIZE: usize = 512;
