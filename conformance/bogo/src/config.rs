@@ -28,7 +28,7 @@ pub(crate) struct Setup {
 }
 
 enum Sided {
-    Client(ClientConfigBuilder, ServerName<'static>),
+    Client(Box<ClientConfigBuilder>, ServerName<'static>),
     /// The configuration that greets, and who leads on from it.
     Server(Arc<ServerConfig>, Arc<Host>),
 }
@@ -50,7 +50,7 @@ impl Setup {
     pub(crate) fn handshake(&self) -> Result<Handshake, Unfit> {
         Ok(match &self.side {
             Sided::Client(builder, name) => {
-                Handshake::client(builder.clone().build().map_err(unfit)?, name.clone())
+                Handshake::client((**builder).clone().build().map_err(unfit)?, name.clone())
             }
             Sided::Server(greeting, _) => Handshake::server(Arc::clone(greeting)),
         })
@@ -70,7 +70,9 @@ impl Setup {
     pub(crate) fn admits_early_data(&self, session: Vec<u8>) -> Result<bool, Unfit> {
         let Sided::Client(builder, name) = &self.side else { return Ok(false) };
         let sample: Arc<dyn ClientSessionStore> = Arc::new(Sample(session));
-        let config = builder.clone().session_store(sample).early_data(true).build();
+        let config = (**builder).clone().session_store(sample).early_data(true);
+        // Whether the server is still trusted is not asked here.
+        let config = config.verify_resumed(false).build();
         let mut handshake = Handshake::client(config.map_err(unfit)?, name.clone());
         let begun = handshake.advance(&mut Received::new(), &mut Vec::new());
         Ok(begun.is_ok() && handshake.early_sender().is_some())
@@ -125,7 +127,7 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
     // What cannot be built is not for the connection to find out.
     builder.clone().build().map_err(unfit)?;
-    Ok(Sided::Client(builder, name))
+    Ok(Sided::Client(Box::new(builder), name))
 }
 
 fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {

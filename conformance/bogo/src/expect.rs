@@ -64,7 +64,9 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     if expect.verify_result && verdict != Some(!options.verify_fail) {
         return Err(unexpected("verdict", &verdict));
     }
-    if seen.verifications > 1 {
+    // A client judges a session's certificate before it offers the session, and another if that is in vain.
+    let most = if options.reverify_on_resume && !facts.resumed { 2 } else { 1 };
+    if seen.verifications > most {
         return Err(unexpected("number of verifications", &seen.verifications));
     }
     Ok(())
@@ -92,10 +94,11 @@ fn reasons(options: &Options, facts: &Facts) -> &'static [&'static str] {
     match facts.early_data {
         EarlyData::Accepted => &["accept"],
         _ if !options.enable_early_data => &["disabled"],
-        EarlyData::Rejected if facts.retried && !(options.server && !facts.resumed) => {
-            &["hello_retry_request"]
+        // A server looks at the session first, a client sees the retry first.
+        EarlyData::Rejected if !facts.resumed && (options.server || !facts.retried) => {
+            &["session_not_resumed"]
         }
-        EarlyData::Rejected if !facts.resumed => &["session_not_resumed"],
+        EarlyData::Rejected if facts.retried => &["hello_retry_request"],
         EarlyData::Rejected if options.server => {
             &["alpn_mismatch", "ticket_age_skew", "unsupported_for_session"]
         }
