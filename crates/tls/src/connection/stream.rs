@@ -75,9 +75,9 @@ impl<T: Read + Write> Stream<T> {
     ///
     /// # Errors
     /// The stream itself, while plaintext is unread that was opened, or records are unsent.
-    pub fn into_parts(self) -> Result<(T, Connection, Received), Self> {
+    pub fn into_parts(self) -> Result<(T, Connection, Received), Box<Self>> {
         if !self.opened.is_empty() || !self.sealed.is_empty() {
-            return Err(self);
+            return Err(Box::new(self));
         }
         Ok((self.transport, self.connection, self.received))
     }
