@@ -217,6 +217,8 @@ pub enum Misuse {
     WrongVersion,
     /// A length or value outside the documented range.
     InvalidArgument,
+    /// Keying material from a main secret that is not the extended one. RFC 7627 5.4
+    NoExtendedMainSecret,
 }
 
 impl Error {

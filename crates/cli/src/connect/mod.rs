@@ -40,7 +40,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let timings = Timings { tcp_connect, handshake: start.elapsed() };
     let (mut connection, received) = match completed {
         Ok(stream) => {
-            let (_, connection, received) = stream.into_parts();
+            let (_, connection, received) =
+                stream.into_parts().map_err(|_| anyhow::anyhow!("data was left in the stream"))?;
             (connection, received)
         }
         Err(error) => {

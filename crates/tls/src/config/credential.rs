@@ -16,7 +16,7 @@ use tercel_wire::{
 
 use super::compressed_forms::CompressedForms;
 use super::policy::{SelectCredential, Side};
-use super::scheme;
+use super::scheme::{self, SchemeSet};
 
 /// A certificate chain, or a raw public key, and the means to sign with its key.
 pub struct Credential {
@@ -330,6 +330,10 @@ pub struct CredentialRequest<'a> {
     pub signature_schemes: List<'a, SignatureScheme>,
     /// What the peer can verify in certificates, if it says so apart. RFC 9846 4.3.3
     pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
+    /// Those of `signature_schemes` that we have: read once, asked often.
+    pub(crate) known: SchemeSet,
+    /// The same of `certificate_signature_schemes`.
+    pub(crate) known_in_certificates: Option<SchemeSet>,
     /// The groups a TLS 1.2 client supports, which bind ECDSA certificates too. RFC 8422 5.1
     pub groups: Option<List<'a, NamedGroup>>,
     /// The forms that the peer accepts: X.509 unless it said otherwise. RFC 7250
@@ -356,8 +360,7 @@ impl CredentialRequest<'_> {
             return None;
         }
         credential.schemes.iter().copied().find(|scheme| {
-            self.signature_schemes.contains(*scheme)
-                && scheme::usable(*scheme, credential.kind, self.version)
+            self.known.has(*scheme) && scheme::usable(*scheme, credential.kind, self.version)
         })
     }
 
@@ -367,7 +370,7 @@ impl CredentialRequest<'_> {
     /// RFC 9846 4.5.1.2, RFC 5246 7.4.2
     #[must_use]
     pub fn can_verify_chain(&self, credential: &Credential) -> bool {
-        let theirs = self.certificate_signature_schemes.unwrap_or(self.signature_schemes);
+        let theirs = self.known_in_certificates.unwrap_or(self.known);
         let known =
             |algorithm| theirs.iter().any(|each| scheme::algorithm(each) == Some(algorithm));
         credential.chain_signatures.iter().all(|algorithm| algorithm.is_some_and(known))

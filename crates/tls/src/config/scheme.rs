@@ -3,7 +3,55 @@
 //! Must not know: who signs. Next: `handshake/signature.rs`, which signs and verifies.
 
 use tercel_crypto::{KeyKind, SignatureAlgorithm};
-use tercel_wire::{NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{List, NamedGroup, ProtocolVersion, SignatureScheme};
+
+/// Some of the schemes that have an algorithm here: a peer's list of any length, read once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SchemeSet(u32);
+
+impl SchemeSet {
+    pub(crate) fn of(list: List<'_, SignatureScheme>) -> Self {
+        let place = |scheme| ALL.iter().position(|known| *known == scheme);
+        let bits = list
+            .iter()
+            .filter_map(place)
+            .filter_map(|place| 1_u32.checked_shl(u32::try_from(place).unwrap_or(u32::MAX)));
+        Self(bits.fold(0, |set, bit| set | bit))
+    }
+
+    pub(crate) fn has(self, scheme: SignatureScheme) -> bool {
+        self.iter().any(|known| known == scheme)
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = SignatureScheme> {
+        let bits = core::iter::successors(Some(1_u32), |bit| bit.checked_mul(2));
+        ALL.iter()
+            .copied()
+            .zip(bits)
+            .filter(move |(_, bit)| self.0 & bit != 0)
+            .map(|(known, _)| known)
+    }
+}
+
+/// Every scheme that has an algorithm here; 32 at most.
+const ALL: [SignatureScheme; 16] = [
+    SignatureScheme::ECDSA_SECP256R1_SHA256,
+    SignatureScheme::ECDSA_SECP384R1_SHA384,
+    SignatureScheme::ECDSA_SECP521R1_SHA512,
+    SignatureScheme::ED25519,
+    SignatureScheme::RSA_PSS_RSAE_SHA256,
+    SignatureScheme::RSA_PSS_RSAE_SHA384,
+    SignatureScheme::RSA_PSS_RSAE_SHA512,
+    SignatureScheme::RSA_PSS_PSS_SHA256,
+    SignatureScheme::RSA_PSS_PSS_SHA384,
+    SignatureScheme::RSA_PSS_PSS_SHA512,
+    SignatureScheme::RSA_PKCS1_SHA256,
+    SignatureScheme::RSA_PKCS1_SHA384,
+    SignatureScheme::RSA_PKCS1_SHA512,
+    SignatureScheme::MLDSA44,
+    SignatureScheme::MLDSA65,
+    SignatureScheme::MLDSA87,
+];
 
 /// The algorithm of a scheme, if we have it.
 pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
@@ -114,4 +162,21 @@ pub(crate) fn for_key(kind: KeyKind) -> Vec<SignatureScheme> {
         _ => &[],
     };
     preferred.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_its_list_has_and_an_algorithm() {
+        for scheme in SignatureScheme::NAMED {
+            let known = algorithm(*scheme).is_some();
+            assert_eq!(ALL.contains(scheme), known, "{scheme}");
+            let list = [SignatureScheme(0xfefe), *scheme, *scheme];
+            let set = SchemeSet::of(List::of(&list));
+            assert_eq!(set.has(*scheme), known, "{scheme}");
+            assert_eq!(set.iter().count(), usize::from(known));
+        }
+    }
 }

@@ -32,6 +32,8 @@ impl Exporter {
     /// # Errors
     /// [`Misuse::InvalidArgument`] for lengths the protocol has no room for: an output beyond 255 hash
     /// lengths or a label beyond 249 bytes (TLS 1.3), a context beyond 65535 bytes (TLS 1.2).
+    /// [`Misuse::NoExtendedMainSecret`] in TLS 1.2 with a peer that lacks that: the material could be
+    /// shared with another connection. RFC 7627 5.4
     pub fn export(
         &self,
         label: &[u8],
@@ -46,8 +48,7 @@ impl Exporter {
                 if context.is_some_and(|context| context.len() > usize::from(u16::MAX)) {
                     return Err(Misuse::InvalidArgument.into());
                 }
-                exporter.export(label, context, out);
-                Ok(())
+                exporter.export(label, context, out)
             }
         }
     }

@@ -71,10 +71,15 @@ impl<T: Read + Write> Stream<T> {
         self.send_sealed()
     }
 
-    /// Takes the stream apart.
-    #[must_use]
-    pub fn into_parts(self) -> (T, Connection, Received) {
-        (self.transport, self.connection, self.received)
+    /// Takes the stream apart, if nothing would be lost by it.
+    ///
+    /// # Errors
+    /// The stream itself, while plaintext is unread that was opened, or records are unsent.
+    pub fn into_parts(self) -> Result<(T, Connection, Received), Box<Self>> {
+        if !self.opened.is_empty() || !self.sealed.is_empty() {
+            return Err(Box::new(self));
+        }
+        Ok((self.transport, self.connection, self.received))
     }
 
     fn send_sealed(&mut self) -> io::Result<()> {

@@ -182,6 +182,9 @@ impl fmt::Display for Misuse {
             Self::OutputTooSmall => "the output is too small for a record",
             Self::WrongVersion => "the version in use has no such operation",
             Self::InvalidArgument => "a length or value is out of range",
+            Self::NoExtendedMainSecret => {
+                "the main secret is not extended, nothing may be exported from it"
+            }
         })
     }
 }

@@ -119,6 +119,10 @@ impl Driver {
         }
     }
 
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+
     /// Seals a fatal alert as the last thing this handshake says.
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         let content = [AlertLevel::FATAL.0, alert.0];

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use pki_types::ServerName;
 use tercel_pki::Refusal;
+use tercel_wire::ProtocolVersion;
 
 use crate::config::client::ClientConfig;
 use crate::config::policy::Side;
@@ -66,6 +67,7 @@ use question::{Answer, Question};
 /// # Ok(connection) }
 /// ```
 pub struct Handshake {
+    side: Side,
     driver: Option<Box<Driver>>,
     /// The kind of question that is open.
     open: Option<Kind>,
@@ -116,7 +118,7 @@ impl Handshake {
     }
 
     fn new(driver: Driver) -> Self {
-        Self { driver: Some(Box::new(driver)), open: None, refusal: None }
+        Self { side: driver.side(), driver: Some(Box::new(driver)), open: None, refusal: None }
     }
 
     /// Goes on with what is in `received`, and appends to `out` what is to be sent: also after an
@@ -210,8 +212,10 @@ impl Handshake {
             let sent = transport.write_all(&out).and_then(|()| transport.flush());
             out.clear();
             let next = step.map_err(to_io)?;
-            // What a complete handshake could not send any more, tickets, is no error of the handshake.
-            if !matches!(next, Next::Connected(_)) {
+            // A server of TLS 1.3 ends with tickets: that they cannot be sent is no error of the handshake.
+            let only_tickets = self.side == Side::Server
+                && matches!(&next, Next::Connected(connection) if connection.facts.version == ProtocolVersion::TLS1_3);
+            if !only_tickets {
                 sent?;
             }
             match next {

@@ -16,6 +16,7 @@ use tercel_wire::{
 use crate::config::certificate_types;
 use crate::config::credential::{Credential, CredentialRequest};
 use crate::config::policy::{ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer};
+use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
 use crate::handshake::hello::negotiate;
 
@@ -159,6 +160,8 @@ pub(crate) fn request_from_message(
             side: Side::Client,
             version,
             server_name: None,
+            known: SchemeSet::of(request.extensions.signature_algorithms?),
+            known_in_certificates: request.extensions.signature_algorithms_cert.map(SchemeSet::of),
             signature_schemes: request.extensions.signature_algorithms?,
             certificate_signature_schemes: request.extensions.signature_algorithms_cert,
             groups: None,
@@ -172,6 +175,8 @@ pub(crate) fn request_from_message(
         side: Side::Client,
         version,
         server_name: None,
+        known: SchemeSet::of(request.supported_signature_algorithms),
+        known_in_certificates: None,
         signature_schemes: request.supported_signature_algorithms,
         certificate_signature_schemes: None,
         groups: None,

@@ -6,7 +6,7 @@
 use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, Secret, SharedSecret, Tls12Prf};
 
 use super::suite::Suite;
-use crate::error::Error;
+use crate::error::{Error, Misuse};
 use crate::record::protection::Protection;
 
 /// The main secret, keyed once for all that is derived from it.
@@ -104,6 +104,8 @@ impl MainSecret12 {
 pub(crate) struct Exporter12 {
     secret: Secret,
     hash: HashAlgorithm,
+    /// Only an extended main secret is this connection's alone. RFC 7627 5.4
+    extended: bool,
     client_random: [u8; 32],
     server_random: [u8; 32],
 }
@@ -113,12 +115,22 @@ impl Exporter12 {
         main: MainSecret12,
         client_random: [u8; 32],
         server_random: [u8; 32],
+        extended: bool,
     ) -> Self {
-        Self { secret: main.secret, hash: main.suite.hash, client_random, server_random }
+        let (secret, hash) = (main.secret, main.suite.hash);
+        Self { secret, hash, client_random, server_random, extended }
     }
 
     /// Unlike in TLS 1.3, no context and an empty context differ. RFC 5705 4
-    pub(crate) fn export(&self, label: &[u8], context: Option<&[u8]>, out: &mut [u8]) {
+    pub(crate) fn export(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        if !self.extended {
+            return Err(Misuse::NoExtendedMainSecret.into());
+        }
         let prf = Tls12Prf::new(self.hash, self.secret.as_bytes());
         let (client, server) = (&self.client_random[..], &self.server_random[..]);
         match context {
@@ -128,5 +140,6 @@ impl Exporter12 {
                 prf.fill(label, &[client, server, &[high, low], context], out);
             }
         }
+        Ok(())
     }
 }

@@ -11,6 +11,7 @@ use super::certificate_type;
 use crate::config::common::Common;
 use crate::config::credential::CredentialRequest;
 use crate::config::policy::Side;
+use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
 use crate::keys::suite::{self, Authentication, Suite};
@@ -85,7 +86,14 @@ pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
     let has_share = |group: NamedGroup| shares.iter().any(|share| share.group == group);
     let ours: Vec<NamedGroup> = if config.client_order {
-        theirs.iter().filter(|group| config.common.groups.contains(group)).collect()
+        // Each once, however often it is listed.
+        let mut groups = Vec::with_capacity(config.common.groups.len());
+        for group in theirs.iter().filter(|group| config.common.groups.contains(group)) {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        groups
     } else {
         config.common.groups.iter().copied().filter(|group| theirs.contains(*group)).collect()
     };
@@ -148,12 +156,16 @@ pub(crate) fn credential_request<'a>(
     let tls13 = version == ProtocolVersion::TLS1_3;
     let serves =
         |authentication: Authentication| tls13 || suite12(hello, config, authentication).is_ok();
+    let signature_schemes = hello.extensions.signature_algorithms?;
+    let certificate_signature_schemes = hello.extensions.signature_algorithms_cert;
     Some(CredentialRequest {
         side: Side::Server,
         version,
         server_name: server_name(hello),
-        signature_schemes: hello.extensions.signature_algorithms?,
-        certificate_signature_schemes: hello.extensions.signature_algorithms_cert,
+        known: SchemeSet::of(signature_schemes),
+        known_in_certificates: certificate_signature_schemes.map(SchemeSet::of),
+        signature_schemes,
+        certificate_signature_schemes,
         groups: hello.extensions.supported_groups,
         certificate_types: certificate_type::of_server(hello),
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),

@@ -162,6 +162,10 @@ impl Offer {
         group: NamedGroup,
         server_share: &[u8],
     ) -> Result<SharedSecret, Error> {
+        // The answer is to a share that was sent. RFC 9846 4.3.8
+        if !self.has_share(config, group) {
+            return Err(Peer::WrongGroup.into());
+        }
         let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
         let whole = |exchange: &KeyExchange| exchange.algorithm() == algorithm;
         let exchanges = core::mem::take(&mut self.exchanges);

@@ -159,17 +159,12 @@ fn compare(
         return Err(Peer::UnexpectedExtension.into());
     }
     let fixed = |(kind, _): &(ExtensionType, &[u8])| !MAY_CHANGE.contains(kind);
-    let mut before = first.extensions.received.iter().filter(fixed);
-    let mut after = second.extensions.received.iter().filter(fixed);
-    let kept = |entry: (ExtensionType, &[u8])| {
-        second.extensions.received.iter().any(|other| other == entry)
-    };
-    if !before.all(kept)
-        || after.by_ref().count() != first.extensions.received.iter().filter(fixed).count()
-    {
-        return Err(changed());
-    }
-    Ok(())
+    // In sorted order, or a hello of thousands of extensions would be read thousands of times.
+    let mut before: Vec<_> = first.extensions.received.iter().filter(fixed).collect();
+    let mut after: Vec<_> = second.extensions.received.iter().filter(fixed).collect();
+    before.sort_unstable_by_key(|(kind, _)| kind.0);
+    after.sort_unstable_by_key(|(kind, _)| kind.0);
+    if before == after { Ok(()) } else { Err(changed()) }
 }
 
 const MAY_CHANGE: [ExtensionType; 5] = [

@@ -99,7 +99,7 @@ pub(crate) async fn handshake(
     resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,

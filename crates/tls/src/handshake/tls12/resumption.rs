@@ -108,9 +108,10 @@ pub(crate) async fn serve(
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
     flow.order(super::server::limits(config, hello));
     session.into_facts(&mut facts);
+    let extended = facts.extended_main_secret;
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
@@ -225,9 +226,10 @@ pub(crate) async fn resume(
         Some(ticket) => client_session::keep_ticket(config, &offer.server_name, next, ticket),
         None => client_session::keep(config, &offer.server_name, &next),
     }
+    let extended = facts.extended_main_secret;
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,

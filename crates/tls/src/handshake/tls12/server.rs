@@ -141,7 +141,7 @@ pub(crate) async fn handshake(
     flow.order(limits(config, &hello));
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server)),
+        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
