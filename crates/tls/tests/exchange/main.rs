@@ -17,6 +17,7 @@ mod pending;
 mod questions;
 mod raw_public_keys;
 mod reads;
+mod resumed_trust;
 mod resumption;
 mod secrets;
 mod signatures;

@@ -15,7 +15,8 @@ use tercel::{
 use crate::identity::{Kind, client, credential, roots, server};
 use crate::pair::{Delivery, Ends, Pair};
 
-const VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
+pub(crate) const VERSIONS: [ProtocolVersion; 2] =
+    [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
 
 /// A clock that is set by hand.
 struct Dial(Mutex<u64>);
@@ -46,13 +47,13 @@ impl AdmitEarlyData for Once {
     }
 }
 
-fn guard() -> Policy<dyn AdmitEarlyData> {
+pub(crate) fn guard() -> Policy<dyn AdmitEarlyData> {
     let long_ago = UnixTime::since_unix_epoch(Duration::from_secs(0));
     Policy::Here(Arc::new(Once(ReplayGuard::new(100, long_ago))))
 }
 
 /// Connects, moves data so that tickets arrive, and says on both sides whether a session was resumed.
-fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> bool {
+pub(crate) fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> bool {
     let mut ends = Pair::new(client, server, "server.example").connect().unwrap();
     let (ours, theirs) =
         (ends.client.connection.facts.resumed, ends.server.connection.facts.resumed);
@@ -320,7 +321,7 @@ fn early_data_without_a_guard_is_passed_over() {
 }
 
 /// Says no.
-struct Never;
+pub(crate) struct Never;
 
 impl AdmitEarlyData for Never {
     fn admit_early_data(&self, _: &[u8], _: UnixTime) -> bool {

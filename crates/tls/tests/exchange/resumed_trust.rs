@@ -1,0 +1,272 @@
+//! What a session must not carry over: trust from a lax configuration, early data that cannot be
+//! taken back, keys without a secret. And hostile hellos that would cost too much.
+//!
+//! Must not know: what a session looks like. Next: `resumption.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tercel::pki::{Refusal, Roots};
+use tercel::pki_types::UnixTime;
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
+use tercel::{
+    AcceptAnyPeer, AdmitEarlyData, ChainPolicy, ClientConfig, ClientMemoryStore, EarlyData, Error,
+    Facts, Handshake, Next, PeerIdentity, Policy, Received, RotatingTickets, ServerConfig,
+    VerifyPeer,
+};
+
+use crate::identity::{NAME, client, server};
+use crate::pair::Pair;
+use crate::resumption::{Never, VERSIONS, guard, visit};
+
+/// Trusts everyone until told otherwise, and counts how often it is asked.
+#[derive(Default)]
+struct Moody {
+    refuses: AtomicBool,
+    asked: AtomicUsize,
+}
+
+impl VerifyPeer for Moody {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.refuses.load(Ordering::SeqCst) {
+            return ChainPolicy::new(strange_roots()).unwrap().verify_peer(identity);
+        }
+        Ok(())
+    }
+}
+
+/// Roots that have signed nothing here.
+fn strange_roots() -> Roots {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.distinguished_name.push(rcgen::DnType::CommonName, "A stranger");
+    let mut roots = Roots::new();
+    roots.add_der(params.self_signed(&key).unwrap().der()).unwrap();
+    roots
+}
+
+#[test]
+fn a_session_of_a_lax_client_is_not_for_a_strict_one_with_the_same_store() {
+    for version in VERSIONS {
+        let store = Arc::new(ClientMemoryStore::default());
+        let with = |builder: tercel::ClientConfigBuilder| {
+            builder.versions(&[version]).session_store(store.clone()).build().unwrap()
+        };
+        let lax = with(ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer))));
+        let strict = with(ClientConfig::builder().roots(strange_roots()));
+        let server = server().build().unwrap();
+        assert!(!visit(&lax, &server));
+        let failure = Pair::new(&strict, &server, NAME).connect().unwrap_err();
+        assert!(matches!(failure.client, Some(Error::Refused(_))), "{version}: {failure:?}");
+        assert!(visit(&lax, &server), "{version}: its own session is still there");
+    }
+}
+
+#[test]
+fn a_stored_chain_is_judged_again_in_both_versions_if_that_is_wanted() {
+    for version in VERSIONS {
+        let moody = Arc::new(Moody::default());
+        let verifier: Arc<dyn VerifyPeer> = moody.clone();
+        let client = ClientConfig::builder()
+            .verifier(Policy::Here(verifier))
+            .versions(&[version])
+            .verify_resumed(true)
+            .build()
+            .unwrap();
+        let server = server().build().unwrap();
+        assert!(!visit(&client, &server));
+        assert!(visit(&client, &server));
+        assert_eq!(moody.asked.load(Ordering::SeqCst), 2, "{version}");
+        // Refused now: a full handshake, which then fails for the same reason.
+        moody.refuses.store(true, Ordering::SeqCst);
+        let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
+        assert!(matches!(failure.client, Some(Error::Refused(_))), "{version}: {failure:?}");
+    }
+}
+
+#[test]
+fn no_early_data_goes_to_a_server_that_is_not_trusted_any_more() {
+    let moody = Arc::new(Moody::default());
+    let verifier: Arc<dyn VerifyPeer> = moody.clone();
+    let client = ClientConfig::builder()
+        .verifier(Policy::Here(verifier))
+        .early_data(true)
+        .verify_resumed(true)
+        .build()
+        .unwrap();
+    let server = server().early_data(10_000, guard()).build().unwrap();
+    go(&client, &server, b"early").unwrap();
+    moody.refuses.store(true, Ordering::SeqCst);
+    let mut handshake = Handshake::client(client, NAME.try_into().unwrap());
+    handshake.advance(&mut Received::new(), &mut Vec::new()).unwrap();
+    assert!(handshake.early_sender().is_none());
+}
+
+#[test]
+fn an_early_exporter_is_for_accepted_early_data_only() {
+    let client = client().early_data(true).build().unwrap();
+    let accepts = server().early_data(14336, guard()).build().unwrap();
+    go(&client, &accepts, b"early").unwrap();
+    let (facts, exports) = go(&client, &accepts, b"early").unwrap();
+    assert_eq!((facts.early_data, exports), (EarlyData::Accepted, true));
+    // Other ticket keys: there is no pre-shared key, and what is derived without one is public.
+    let other = server().build().unwrap();
+    let (facts, exports) = go(&client, &other, b"early").unwrap();
+    assert_eq!((facts.early_data, exports), (EarlyData::Rejected, false));
+}
+
+#[test]
+fn much_early_data_can_be_rejected_too() {
+    let client = client().early_data(true).build().unwrap();
+    let refuses: Arc<dyn AdmitEarlyData> = Arc::new(Never);
+    let server = server().early_data(100_000, Policy::Here(refuses)).build().unwrap();
+    go(&client, &server, &[1; 40_000]).unwrap();
+    let (facts, _) = go(&client, &server, &[1; 40_000]).unwrap();
+    assert_eq!((facts.early_data, facts.resumed), (EarlyData::Rejected, true));
+}
+
+#[test]
+fn early_data_comes_before_the_limit_of_our_records_is_known() {
+    let client = client().early_data(true).record_size_limit(16385).build().unwrap();
+    let server = server().early_data(10_000, guard()).record_size_limit(1024).build().unwrap();
+    go(&client, &server, &[1; 5_000]).unwrap();
+    let (facts, _) = go(&client, &server, &[1; 5_000]).unwrap();
+    assert_eq!(facts.early_data, EarlyData::Accepted);
+}
+
+#[test]
+fn a_ticket_that_promised_more_early_data_than_is_read_today_is_rejected() {
+    let client = client().early_data(true).build().unwrap();
+    let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+    let with =
+        |bytes| server().tickets(tickets.clone()).early_data(bytes, guard()).build().unwrap();
+    go(&client, &with(10_000), &[1; 5_000]).unwrap();
+    let (facts, _) = go(&client, &with(1_000), &[1; 5_000]).unwrap();
+    assert_eq!((facts.early_data, facts.resumed), (EarlyData::Rejected, true));
+}
+
+#[test]
+fn a_retry_keeps_the_session_of_the_other_version_in_the_hello() {
+    let client = client().build().unwrap();
+    let old = server()
+        .versions(&[ProtocolVersion::TLS1_2])
+        .cipher_suites(&[CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384])
+        .unwrap()
+        .build()
+        .unwrap();
+    let new = server()
+        .groups(&[NamedGroup::SECP384R1])
+        .cipher_suites(&[CipherSuite::TLS_AES_128_GCM_SHA256])
+        .unwrap()
+        .build()
+        .unwrap();
+    go(&client, &old, b"").unwrap();
+    let (facts, _) = go(&client, &new, b"").unwrap();
+    assert!(facts.retried);
+}
+
+#[test]
+fn who_asks_for_no_tickets_and_no_store_gives_none() {
+    let client = client().build().unwrap();
+    let server = server().ticket_counts(0, 0).versions(&[ProtocolVersion::TLS1_3]).build().unwrap();
+    assert!(!visit(&client, &server));
+    assert!(!visit(&client, &server));
+}
+
+#[test]
+fn a_retry_with_thousands_of_extensions_is_compared_quickly() {
+    let server = server().groups(&[NamedGroup::SECP384R1]).build().unwrap();
+    let client = client().key_shares(&[NamedGroup::X25519]).build().unwrap();
+    let mut handshake = Handshake::client(client, NAME.try_into().unwrap());
+    let mut hello = Vec::new();
+    handshake.advance(&mut Received::new(), &mut hello).unwrap();
+    // With as many unknown extensions as a hello can hold, twice; the second time with a share that
+    // claims to be for the group asked for.
+    let first = crowded(&hello);
+    let share = hello.windows(4).position(|four| four == [0, 29, 0, 32]).expect("a share");
+    hello[share + 1] = 24;
+    let second = crowded(&hello);
+    let (mut server, mut received) = (Handshake::server(server), Received::new());
+    received.extend(&first);
+    assert!(matches!(server.advance(&mut received, &mut Vec::new()), Ok(Next::Receive)));
+    let start = Instant::now();
+    received.extend(&second);
+    // Compared in full, and found good: what is wrong is the share itself.
+    let error = server.advance(&mut received, &mut Vec::new()).unwrap_err();
+    assert_eq!(error, Error::Peer(tercel::Peer::BadKeyShare));
+    // Some milliseconds; a minute if each extension is looked for among all the others.
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+/// Adds empty extensions of unknown types to the hello in this record, and cuts it into records anew.
+fn crowded(record: &[u8]) -> Vec<u8> {
+    let message = &record[5..];
+    let mut at = 4 + 2 + 32;
+    at += 1 + usize::from(message[at]);
+    at += 2 + usize::from(u16::from_be_bytes([message[at], message[at + 1]]));
+    at += 1 + usize::from(message[at]);
+    let mut extensions = message[at + 2..].to_vec();
+    let room = 60_000 - extensions.len();
+    for kind in (0..u16::MAX).rev().filter(|kind| (0x2000..0xf000).contains(kind)).take(room / 4) {
+        extensions.extend_from_slice(&kind.to_be_bytes());
+        extensions.extend_from_slice(&[0, 0]);
+    }
+    let mut body = message[4..at].to_vec();
+    body.extend_from_slice(&u16::try_from(extensions.len()).unwrap().to_be_bytes());
+    body.extend_from_slice(&extensions);
+    let mut message = vec![1];
+    message.extend_from_slice(&u32::try_from(body.len()).unwrap().to_be_bytes()[1..]);
+    message.extend_from_slice(&body);
+    let mut records = Vec::new();
+    for piece in message.chunks(1 << 14) {
+        records.extend_from_slice(&[22, 3, 3]);
+        records.extend_from_slice(&u16::try_from(piece.len()).unwrap().to_be_bytes());
+        records.extend_from_slice(piece);
+    }
+    records
+}
+
+/// A visit in which the client says `words` early if it can: its facts, and whether it has an early exporter.
+fn go(
+    client: &Arc<ClientConfig>,
+    server: &Arc<ServerConfig>,
+    words: &[u8],
+) -> Result<(Facts, bool), Error> {
+    let mut client = Handshake::client(Arc::clone(client), NAME.try_into().unwrap());
+    let mut server = Handshake::server(Arc::clone(server));
+    let (mut to_client, mut to_server) = (Received::new(), Received::new());
+    let mut out = Vec::new();
+    client.advance(&mut to_client, &mut out)?;
+    if let Some(sender) = client.early_sender() {
+        sender.seal_to(words, &mut out)?;
+    }
+    let (mut of_client, mut of_server) = (None, None);
+    for _ in 0..6 {
+        to_server.extend(&out);
+        out.clear();
+        while of_server.is_none() {
+            match server.advance(&mut to_server, &mut out)? {
+                Next::EarlyData(_) => {}
+                Next::Connected(connection) => of_server = Some(connection),
+                _ => break,
+            }
+        }
+        to_client.extend(&out);
+        out.clear();
+        if of_client.is_none() {
+            if let Next::Connected(connection) = client.advance(&mut to_client, &mut out)? {
+                of_client = Some(connection);
+            }
+        }
+    }
+    let (mut connection, mut of_server) = (of_client.unwrap(), of_server.unwrap());
+    // Tickets arrive ahead of data.
+    of_server.sender.seal_to(b"x", &mut out)?;
+    to_client.extend(&out);
+    while let tercel::Opened::Data(_) = connection.receiver.open(&mut to_client)? {}
+    let exports = connection.early_exporter.is_some();
+    Ok((connection.facts, exports))
+}
