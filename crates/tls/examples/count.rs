@@ -22,7 +22,7 @@ fn main() {
 
 fn run(row: usize, count: usize) {
     let (version, key, _) = ROWS[row];
-    let pair = Pair::new(version, key);
+    let pair = Pair::full(version, key);
     for _ in 0..count {
         black_box(pair.connect());
     }
@@ -31,7 +31,7 @@ fn run(row: usize, count: usize) {
 fn allocations() {
     println!("heap allocations per handshake (count, bytes), AWS-LC's own not included");
     for (version, key, name) in ROWS {
-        let pair = Pair::new(version, key);
+        let pair = Pair::full(version, key);
         // The first handshake pays for what is made once.
         drop(pair.connect());
         let (client, server) = both_sides(&pair);

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tercel::pki::Roots;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, Connection, Credential, Handshake, Next, Received, ServerConfig};
+use tercel::{
+    ClientConfig, ClientConfigBuilder, Connection, Credential, Handshake, Next, Opened, Received,
+    ServerConfig,
+};
 
 /// The configurations of both sides.
 pub(crate) struct Pair {
@@ -23,7 +26,16 @@ pub(crate) enum Key {
 
 impl Pair {
     /// A chain of three (root not sent), defaults otherwise.
+    #[allow(dead_code)]
     pub(crate) fn new(version: ProtocolVersion, key: Key) -> Self {
+        Self::with(version, key, |builder| builder)
+    }
+
+    fn with(
+        version: ProtocolVersion,
+        key: Key,
+        change: impl FnOnce(ClientConfigBuilder) -> ClientConfigBuilder,
+    ) -> Self {
         let algorithm = match key {
             Key::Rsa2048 => &rcgen::PKCS_RSA_SHA256,
             Key::EcdsaP256 => &rcgen::PKCS_ECDSA_P256_SHA256,
@@ -51,14 +63,29 @@ impl Pair {
         let mut roots = Roots::new();
         roots.add_der(root.der()).expect("a root");
         Self {
-            client: ClientConfig::builder().roots(roots).versions(&[version]).build().expect("ok"),
+            client: change(ClientConfig::builder().roots(roots).versions(&[version]))
+                .build()
+                .expect("ok"),
             server: ServerConfig::builder().credential(credential).build().expect("ok"),
             name: "localhost".try_into().expect("a name"),
         }
     }
 
+    /// The same without resumption: every handshake is a full one.
+    #[allow(dead_code)]
+    pub(crate) fn full(version: ProtocolVersion, key: Key) -> Self {
+        Self::with(version, key, ClientConfigBuilder::without_resumption)
+    }
+
     /// One whole handshake.
+    #[allow(dead_code)]
     pub(crate) fn connect(&self) -> (Connection, Connection) {
+        let ((client, _), (server, _)) = self.connect_ends();
+        (client, server)
+    }
+
+    /// One whole handshake; each connection with what it has received and not read.
+    pub(crate) fn connect_ends(&self) -> (End, End) {
         let mut client = Handshake::client(Arc::clone(&self.client), self.name.clone());
         let mut server = Handshake::server(Arc::clone(&self.server));
         let (mut to_client, mut to_server) = (Received::new(), Received::new());
@@ -76,12 +103,26 @@ impl Pair {
                 out.clear();
             }
         }
-        (of_client.expect("connected"), of_server.expect("connected"))
+        let (client, server) = (of_client.expect("connected"), of_server.expect("connected"));
+        ((client, to_client), (server, to_server))
     }
+}
+
+/// A connection, and what it has received and not read.
+pub(crate) type End = (Connection, Received);
+
+/// Moves 1 KiB from one end to the other; tickets arrive on the way.
+#[allow(dead_code)]
+pub(crate) fn transfer(from: &mut End, to: &mut End) {
+    let mut out = Vec::new();
+    from.0.sender.seal_to(&[7; 1024], &mut out).expect("sealed");
+    to.1.extend(&out);
+    while let Opened::Data(_) = to.0.receiver.open(&mut to.1).expect("opened") {}
 }
 
 /// All that a client does; a function of its own so that callgrind can count it alone.
 #[inline(never)]
+#[allow(dead_code)]
 pub(crate) fn client_step(
     handshake: &mut Handshake,
     received: &mut Received,
@@ -92,6 +133,7 @@ pub(crate) fn client_step(
 
 /// All that a server does.
 #[inline(never)]
+#[allow(dead_code)]
 pub(crate) fn server_step(
     handshake: &mut Handshake,
     received: &mut Received,
