@@ -275,8 +275,11 @@ impl Credential {
         self.ocsp_response.as_deref().filter(|_| self.raw_key.is_none())
     }
 
-    pub(crate) fn timestamps(&self) -> Option<&[u8]> {
-        self.signed_certificate_timestamps.as_deref().filter(|_| self.raw_key.is_none())
+    /// The timestamps to send; the list was checked when it was set.
+    pub(crate) fn timestamps(&self) -> Option<List<'_, SerializedSct<'_>>> {
+        let list = self.signed_certificate_timestamps.as_deref();
+        let entries = list.filter(|_| self.raw_key.is_none())?.get(2..)?;
+        List::from_bytes(entries).ok()
     }
 
     /// Whether the leaf is for this host: exactly, or by a wildcard in the leftmost label.

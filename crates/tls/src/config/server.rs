@@ -52,6 +52,14 @@ pub enum ClientAuth {
 }
 
 impl ServerConfig {
+    /// The authorities named to clients that are asked for a certificate. RFC 9846 4.3.4, RFC 5246 7.4.4
+    pub(crate) fn authorities(&self) -> Vec<Vec<u8>> {
+        match &self.client_verifier {
+            Some(Policy::Here(verifier)) => verifier.authorities(),
+            _ => Vec::new(),
+        }
+    }
+
     /// A builder with safe defaults. It needs a credential.
     #[must_use]
     pub fn builder() -> ServerConfigBuilder {

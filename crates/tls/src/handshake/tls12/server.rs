@@ -16,7 +16,7 @@ use tercel_wire::{
 use super::auth::{self, Randoms};
 use super::resumption::{self, NewSession};
 use crate::config::credential::Credential;
-use crate::config::policy::{Policy, Side};
+use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
@@ -229,10 +229,6 @@ fn send_server_hello(
     let offered = &hello.extensions;
     let timestamps =
         credential.timestamps().filter(|_| offered.signed_certificate_timestamp.is_some());
-    let timestamps = match timestamps.and_then(|list| list.get(2..)) {
-        Some(list) => Some(List::from_bytes(list).map_err(|_| Local::Encode)?),
-        None => None,
-    };
     let formats = [EcPointFormat::UNCOMPRESSED];
     let message = ServerHello {
         legacy_version: ProtocolVersion::TLS1_2,
@@ -299,10 +295,7 @@ fn send_certificate_request(
     config: &ServerConfig,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let authorities = match &config.client_verifier {
-        Some(Policy::Here(verifier)) => verifier.authorities(),
-        _ => Vec::new(),
-    };
+    let authorities = config.authorities();
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
     let schemes = config.common.schemes_for(ProtocolVersion::TLS1_2);

@@ -19,7 +19,7 @@ use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::server::ServerConfig;
 use crate::connection::facts::Facts;
-use crate::error::{Error, Local, Peer};
+use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, Message};
 use crate::handshake::identity::Shown;
 use crate::handshake::transcript::Transcript;
@@ -121,10 +121,6 @@ pub(crate) fn send_certificate(
         return flow.send(&message, transcript);
     };
     let timestamps = credential.timestamps().filter(|_| wishes.timestamps);
-    let timestamps = match timestamps.and_then(|list| list.get(2..)) {
-        Some(list) => Some(List::from_bytes(list).map_err(|_| Local::Encode)?),
-        None => None,
-    };
     let staple = credential.staple().filter(|_| wishes.ocsp);
     let of_leaf = CertificateEntryExtensions {
         status_request: staple.map(|ocsp_response| CertificateStatus { ocsp_response }),

@@ -16,7 +16,7 @@ use super::auth::{self, Asked, Received, Wishes};
 use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::credential::Credential;
-use crate::config::policy::{Policy, Side};
+use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
@@ -300,10 +300,7 @@ fn send_certificate_request(
     config: &ServerConfig,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let authorities = match &config.client_verifier {
-        Some(Policy::Here(verifier)) => verifier.authorities(),
-        _ => Vec::new(),
-    };
+    let authorities = config.authorities();
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let compressions = compression::codes(config.common.offered_compression());
     let for_certificates = config.common.certificate_signature_schemes.as_deref();
