@@ -25,8 +25,11 @@ pub struct Facts {
     pub server_name: Option<String>,
     /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
     pub retried: bool,
-    /// Whether an earlier session was resumed.
+    /// Whether an earlier session was resumed; a pre-shared key from outside of TLS is none.
     pub resumed: bool,
+    /// Whose external pre-shared key was used, now or in the handshake whose session was resumed: its name
+    /// [outside of TLS](crate::PreSharedKey::external_identity). Neither side showed a certificate then.
+    pub pre_shared_key: Option<Vec<u8>>,
     /// TLS 1.2: whether the main secret is the extended one; always true in TLS 1.3. RFC 7627
     pub extended_main_secret: bool,
     /// TLS 1.2: whether the peer indicated secure renegotiation; always true in TLS 1.3. RFC 5746
@@ -89,6 +92,7 @@ impl Facts {
             server_name: None,
             retried: false,
             resumed: false,
+            pre_shared_key: None,
             extended_main_secret: version == ProtocolVersion::TLS1_3,
             secure_renegotiation: version == ProtocolVersion::TLS1_3,
             early_data: EarlyData::NotOffered,

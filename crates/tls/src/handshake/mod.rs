@@ -14,6 +14,7 @@ pub(crate) mod hello;
 pub(crate) mod identity;
 pub(crate) mod log;
 pub(crate) mod measure;
+pub(crate) mod pre_shared_key;
 pub(crate) mod question;
 pub(crate) mod record_limits;
 pub(crate) mod resumption;
@@ -92,6 +93,7 @@ pub enum Next {
 enum Kind {
     Config,
     Session,
+    PreSharedKey,
     EarlyData,
     Credential,
     Signature,
@@ -162,6 +164,7 @@ impl Handshake {
         let kind = match &answer {
             Answer::Config(_) => Kind::Config,
             Answer::Session(_) => Kind::Session,
+            Answer::PreSharedKey(_) => Kind::PreSharedKey,
             Answer::EarlyData(_) => Kind::EarlyData,
             Answer::Credential(_) => Kind::Credential,
             Answer::Signature(_) => Kind::Signature,
@@ -245,6 +248,7 @@ fn kind_of(question: &Question) -> Kind {
     match question {
         Question::ChooseConfig(_) => Kind::Config,
         Question::FindSession(_) => Kind::Session,
+        Question::FindPreSharedKey(_) => Kind::PreSharedKey,
         Question::AdmitEarlyData(_) => Kind::EarlyData,
         Question::SelectCredential(_) => Kind::Credential,
         Question::Sign(_) => Kind::Signature,

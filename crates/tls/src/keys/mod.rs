@@ -3,6 +3,7 @@
 //! Must not know: messages, connections. One file a version; each stage of a schedule is a type.
 //! Next: [`tls13`], then [`tls12`].
 
+pub(crate) mod importer;
 pub(crate) mod suite;
 pub(crate) mod tls12;
 pub(crate) mod tls13;

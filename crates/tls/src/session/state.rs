@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) identity: Vec<u8>,
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
     pub(crate) by_ticket: bool,
+    /// The external identity of the pre-shared key behind it, which stands for the peer.
+    pub(crate) pre_shared_key: Option<Vec<u8>>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
     /// What the peer showed in place of a chain. RFC 7250
     pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
@@ -47,7 +49,7 @@ pub(crate) struct Session {
 }
 
 /// The form of the bytes; another number is another form and is not read.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 /// However often it is renewed, a session does not outlive its certificates' check by more. RFC 9846 4.7.1
 const MAX_AGE: u64 = 604_800;
@@ -77,6 +79,7 @@ impl Session {
             context: Vec::new(),
             identity: Vec::new(),
             by_ticket: false,
+            pre_shared_key: facts.pre_shared_key.clone(),
             peer_chain: facts.peer_chain.clone(),
             peer_raw_public_key: facts.peer_raw_public_key.clone(),
             ocsp_response: None,
@@ -87,6 +90,7 @@ impl Session {
     /// What the facts of a resumed handshake take over from the first one.
     pub(crate) fn into_facts(self, facts: &mut Facts) {
         facts.peer_signature_scheme = self.peer_signature_scheme;
+        facts.pre_shared_key = self.pre_shared_key;
         facts.peer_chain = self.peer_chain;
         facts.peer_raw_public_key = self.peer_raw_public_key;
         facts.ocsp_response = self.ocsp_response;
@@ -120,7 +124,8 @@ impl Session {
         let chain: usize = self.peer_chain.iter().map(|certificate| certificate.len()).sum();
         let stapled = self.ocsp_response.as_ref().map_or(0, Vec::len);
         let timestamps = self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len);
-        let parts = [chain, stapled, timestamps, self.identity.len(), 1024];
+        let named = self.pre_shared_key.as_ref().map_or(0, Vec::len);
+        let parts = [chain, stapled, timestamps, self.identity.len(), named, 1024];
         let room = parts.into_iter().fold(0_usize, usize::saturating_add);
         let mut bytes = Vec::with_capacity(room);
         let mut w = Writer::new(&mut bytes);
@@ -140,6 +145,7 @@ impl Session {
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
         w.opaque8(&self.context);
         w.opaque16(&self.identity);
+        w.opaque16(self.pre_shared_key.as_deref().unwrap_or_default());
         w.vec24(|w| self.peer_chain.iter().for_each(|certificate| w.opaque24(certificate)));
         w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
         w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
@@ -183,6 +189,7 @@ impl Session {
             alpn: not_empty(r.opaque8().ok()?),
             context: r.opaque8().ok()?.to_vec(),
             identity: r.opaque16().ok()?.to_vec(),
+            pre_shared_key: not_empty(r.opaque16().ok()?),
             peer_chain: chain(r.opaque24().ok()?)?,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
             ocsp_response: not_empty(r.opaque24().ok()?),

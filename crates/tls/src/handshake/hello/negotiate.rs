@@ -2,6 +2,7 @@
 //!
 //! Must not know: keys, messages to be sent, how a handshake waits. Next: [`super::retry`].
 
+use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
     CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, NamedGroup,
     ProtocolVersion,
@@ -37,12 +38,29 @@ pub(crate) fn version(hello: &ClientHello<'_>, common: &Common) -> Result<Protoc
     chosen.ok_or_else(|| Peer::UnsupportedVersion.into())
 }
 
-/// The best suite of TLS 1.3 in common.
+/// The best suite of TLS 1.3 in common; if a pre-shared key is to be used, the best with its hash.
+/// RFC 9846 4.3.11
 pub(crate) fn suite13(
     hello: &ClientHello<'_>,
     config: &ServerConfig,
+    hash: Option<HashAlgorithm>,
 ) -> Result<&'static Suite, Error> {
-    choose_suite(hello, config, Suite::is_tls13)
+    let fits = |suite: &Suite| suite.is_tls13() && hash.is_none_or(|hash| suite.hash == hash);
+    choose_suite(hello, config, fits)
+}
+
+/// The hashes of the suites of TLS 1.3 in common, that of the best suite first.
+pub(crate) fn hashes13(
+    hello: &ClientHello<'_>,
+    config: &ServerConfig,
+) -> Result<Vec<HashAlgorithm>, Error> {
+    let mut hashes = vec![suite13(hello, config, None)?.hash];
+    for other in [HashAlgorithm::Sha256, HashAlgorithm::Sha384] {
+        if !hashes.contains(&other) && suite13(hello, config, Some(other)).is_ok() {
+            hashes.push(other);
+        }
+    }
+    Ok(hashes)
 }
 
 /// The best suite of TLS 1.2 in common that this kind of authentication serves.

@@ -17,6 +17,7 @@ use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
+use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
@@ -43,8 +44,15 @@ pub(crate) async fn handshake(
 ) -> Result<Established, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
     let settled = retry::settle(flow, config, first).await?;
-    let Settled { hello: message, suite, group, mut transcript, retried, early_data_lost } =
-        settled;
+    let Settled {
+        hello: message,
+        suite,
+        group,
+        external,
+        mut transcript,
+        retried,
+        early_data_lost,
+    } = settled;
     let hello = parse_hello(&message)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.group = Some(group);
@@ -57,9 +65,22 @@ pub(crate) async fn handshake(
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
-    let Basis { early, psk_index, session, own, early_data } =
-        choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
+    let Basis { early, psk_index, session, own, early_data } = choose_basis(
+        flow,
+        config,
+        &message,
+        &hello,
+        suite,
+        &transcript,
+        external.as_ref(),
+        alpn,
+        retried,
+    )
+    .await?;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
+    if let (Some(key), Some(_), None) = (&external, psk_index, &session) {
+        facts.pre_shared_key = Some(key.external_identity().to_vec());
+    }
     if let Some((credential, _)) = &own {
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
@@ -130,7 +151,7 @@ pub(crate) async fn handshake(
     })
 }
 
-/// What a handshake rests on: a session, or a credential of ours.
+/// What a handshake rests on: a session, an external key, or a credential of ours.
 struct Basis {
     early: EarlySecret,
     psk_index: Option<u16>,
@@ -147,11 +168,15 @@ async fn choose_basis(
     hello: &ClientHello<'_>,
     suite: &'static Suite,
     before: &Transcript,
+    external: Option<&Arc<PreSharedKey>>,
     alpn: Option<&[u8]>,
     retried: bool,
 ) -> Result<Basis, Error> {
-    let Some(accepted) = resumption::accept(flow, config, hello, message, suite, before).await?
-    else {
+    let accepted = resumption::accept(flow, config, hello, message, suite, before, external);
+    let Some(accepted) = accepted.await? else {
+        if config.only_pre_shared_keys {
+            return Err(Peer::UnknownPreSharedKey.into());
+        }
         let own = select_credential(flow, config, message, hello).await?;
         let early = EarlySecret::new(suite, None);
         return Ok(Basis {
@@ -166,7 +191,7 @@ async fn choose_basis(
     Ok(Basis {
         early: accepted.early,
         psk_index: Some(accepted.index),
-        session: Some(accepted.session),
+        session: accepted.session,
         own: None,
         early_data,
     })
