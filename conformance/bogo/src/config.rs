@@ -11,8 +11,8 @@ use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::pki_types::ServerName;
 use tercel::{
     AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ClientSessionStore,
-    Clock, ConfigError, Credential, Handshake, Policy, Question, Received, SelectCredential,
-    ServerConfig, SessionStore, VerifyPeer,
+    Clock, ConfigError, Credential, FindPreSharedKey, Handshake, Policy, Question, Received,
+    SelectCredential, ServerConfig, SessionStore, VerifyPeer,
 };
 
 use crate::choices::{groups, key_shares, signing_schemes, suites, verified_schemes, versions};
@@ -20,6 +20,7 @@ use crate::compression::algorithms;
 use crate::host::Host;
 use crate::judge::{Judge, Loaded};
 use crate::options::{CredentialOptions, Options, Unfit};
+use crate::psk;
 use crate::sessions::{Sample, Sessions};
 
 /// One connection's configuration, and who answers for it.
@@ -42,8 +43,8 @@ impl Setup {
         judged: &Options,
         sessions: &Arc<Sessions>,
     ) -> Result<Self, Unfit> {
-        let judge = Judge::new(judged.clone(), credentials(options)?, Arc::clone(sessions));
-        let judge = Arc::new(judge);
+        let (chains, keys) = (credentials(options)?, psk::import(options)?);
+        let judge = Arc::new(Judge::new(judged.clone(), chains, keys, Arc::clone(sessions)));
         let side = if options.server { server(options, &judge)? } else { client(options, &judge)? };
         Ok(Self { side, judge })
     }
@@ -107,7 +108,7 @@ macro_rules! common {
 fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     let mut builder = common!(ClientConfig::builder(), options, &judge.sessions)
         .alpn(&protocols(&options.advertise_alpn)?)
-        .verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+        .pre_shared_keys(psk::for_client(options)?)
         .request_ocsp(options.enable_ocsp_stapling)
         .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)
         .fallback_scsv(options.fallback_scsv)
@@ -116,6 +117,10 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         .session_store(Arc::clone(&judge.sessions.shelf) as Arc<dyn ClientSessionStore>)
         .early_data(options.enable_early_data)
         .verify_resumed(options.reverify_on_resume);
+    // Who has keys takes certificates as well only if told to verify them.
+    if judge.pre_shared_keys.is_empty() || options.verify_peer {
+        builder = builder.verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>));
+    }
     if options.no_ticket {
         builder = builder.without_resumption();
     }
@@ -148,10 +153,18 @@ fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         let sessions = &judge.sessions;
         let mut builder = common!(ServerConfig::builder(), options, sessions)
             .alpn(protocols)
-            .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
             .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
             .prefer_client_order(!options.server_preference)
             .tickets(Arc::clone(&sessions.tickets) as _);
+        // With keys and no certificate there is nothing to choose from.
+        if judge.pre_shared_keys.is_empty() || !judge.credentials.is_empty() {
+            let select = Arc::clone(judge) as Arc<dyn SelectCredential>;
+            builder = builder.credentials(slot(options, select));
+        }
+        if !judge.pre_shared_keys.is_empty() {
+            let find = Arc::clone(judge) as Arc<dyn FindPreSharedKey>;
+            builder = builder.find_pre_shared_key(slot(options, find));
+        }
         if stored {
             let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
             builder = builder.session_store(slot(options, store));
@@ -186,7 +199,8 @@ fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
 /// Those with numbers first, the one without last, as BoringSSL tries them.
 fn credentials(options: &Options) -> Result<Vec<Loaded>, Unfit> {
     let mut loaded = Vec::new();
-    for (number, credential) in (0..).zip(&options.credentials) {
+    let numbered = (0..).zip(&options.credentials);
+    for (number, credential) in numbered.filter(|(_, credential)| credential.psk.is_none()) {
         loaded.push(load(credential, number, options)?);
     }
     if options.credential.cert_file.is_some() {

@@ -85,6 +85,8 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::BadFinished | Peer::BadBinder => ":DIGEST_CHECK_FAILED:",
         Peer::NoApplicationProtocol => ":NO_APPLICATION_PROTOCOL:",
         Peer::WrongApplicationProtocol => ":INVALID_ALPN_PROTOCOL:",
+        Peer::UnknownPreSharedKey | Peer::WrongPreSharedKeyChosen => ":PSK_IDENTITY_NOT_FOUND:",
+        Peer::PreSharedKeyDeclined => ":MISSING_EXTENSION:",
         Peer::UnexpectedExtension => ":UNEXPECTED_EXTENSION:",
         Peer::MissingExtension | Peer::MissingServerExtension => ":MISSING_EXTENSION:",
         Peer::CertificateRequired | Peer::CertificateRequiredTls12 => {

@@ -13,6 +13,7 @@ use tercel::{EarlyData, Facts};
 use crate::config::Setup;
 use crate::judge::Judge;
 use crate::options::Options;
+use crate::psk;
 use crate::run::{Failure, Round};
 use crate::sessions::Sessions;
 
@@ -49,7 +50,8 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     let extended = expect.extended_master_secret.then_some(true);
     same("extended main secret", extended, &facts.extended_main_secret)?;
     same("secure renegotiation", expect.secure_renegotiation, &facts.secure_renegotiation)?;
-    same("credential", expect.selected_credential.map(Some), &seen.selected)?;
+    let selected = psk::selected(judge, facts).or(seen.selected);
+    same("credential", expect.selected_credential.map(Some), &selected)?;
     check_early_data(round, facts)?;
     check_protocol(options, facts)?;
     check_peer(options, facts)?;
@@ -160,7 +162,11 @@ fn check_protocol(options: &Options, facts: &Facts) -> Result<(), Failure> {
 fn check_peer(options: &Options, facts: &Facts) -> Result<(), Failure> {
     let expect = &options.expect;
     let chain = facts.peer_chain();
-    let shows = !options.server || options.require_any_client_certificate;
+    let asked = !options.server || options.require_any_client_certificate;
+    let shows = asked && facts.pre_shared_key.is_none();
+    if facts.pre_shared_key.is_some() && !chain.is_empty() {
+        return Err(unexpected("number of certificates", &chain.len()));
+    }
     if expect.no_peer_cert && !chain.is_empty() {
         return Err(unexpected("number of certificates", &chain.len()));
     }

@@ -72,8 +72,11 @@ pub(crate) async fn settle(
     let again = parse_hello(&second)?;
     compare(&hello, &again, group)?;
     // Keys that go with the suite stay on offer. RFC 9846 4.2.2
-    if external.as_ref().is_some_and(|key| !pre_shared_key::is_offered(&again, key)) {
-        return Err(Peer::SecondHelloChanged.into());
+    if let Some(key) = &external {
+        again.extensions.pre_shared_key.ok_or(Peer::MissingExtension)?;
+        if !pre_shared_key::is_offered(&again, key) {
+            return Err(Peer::SecondHelloChanged.into());
+        }
     }
     let hello = second;
     Ok(Settled { hello, suite, group, external, transcript, retried: true, early_data_lost })
