@@ -66,6 +66,7 @@ fn config(options: &Options) -> Result<Arc<ClientConfig>> {
     if let (Some(certificates), Some(key)) = (&options.cert, &options.key) {
         builder = builder.credential(material::credential(certificates, key)?);
     }
+    builder = builder.pre_shared_keys(options.keys.keys()?);
     Ok(trust(options, builder)?.build()?)
 }
 
@@ -76,6 +77,8 @@ fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfig
     }
     let roots = match &options.ca {
         Some(file) => material::roots(file)?,
+        // Who has a key needs no authority.
+        None if options.keys.any() => return Ok(builder),
         None => Roots::native()?.roots,
     };
     Ok(builder.roots(roots))

@@ -10,12 +10,14 @@ use tercel::pki_types::ServerName;
 
 use super::target::Target;
 use crate::options::{TlsOptions, seconds};
+use crate::psk::PskOptions;
 use crate::usage_error;
 
 /// Connect to a TLS server, report what was negotiated, then carry standard input and output
 ///
 /// The report goes to standard error. At the end of standard input close_notify is sent, and reading
-/// goes on until the server closes; when the server closes first, the program ends.
+/// goes on until the server closes; when the server closes first, the program ends. With pre-shared
+/// keys, certificates are taken only if --ca or --insecure says so.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The server; an IPv6 address needs brackets
@@ -44,6 +46,9 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
+
+    #[command(flatten)]
+    pub(crate) keys: PskOptions,
 
     /// How long connecting, the handshake, and the server's closing after ours may take, each
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]

@@ -7,5 +7,6 @@ mod echo;
 mod files;
 mod limits;
 mod negotiation;
+mod pre_shared_keys;
 mod refusals;
 mod support;
