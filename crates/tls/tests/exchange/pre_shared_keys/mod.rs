@@ -160,6 +160,14 @@ fn a_key_has_a_say_in_the_suite() {
     let both = || vec![plain("long", SHA384), plain("short", SHA256)];
     assert_eq!(suite_of(both(), vec![]), (short, None));
     assert_eq!(suite_of(both(), vec![plain("long", SHA384)]), (long, Some(b"long".to_vec())));
+    // What the hash leaves is no statement about the client's processor.
+    let theirs = [long, CipherSuite::TLS_CHACHA20_POLY1305_SHA256, short];
+    let config = key_client([plain("short", SHA256)]).cipher_suites(&theirs).unwrap();
+    let config = config.roots(roots()).build().unwrap();
+    let ends = Pair::new(&config, &key_server(both()).build().unwrap(), NAME).connect().unwrap();
+    let fast = tercel::crypto::has_fast_aes();
+    let best = if fast { short } else { CipherSuite::TLS_CHACHA20_POLY1305_SHA256 };
+    assert_eq!(ends.server.connection.facts.cipher_suite, best);
     // Where there is a choice, the suite we like best decides.
     assert_eq!(suite_of(both(), both()), (short, Some(b"short".to_vec())));
 }
