@@ -6,7 +6,7 @@
 //!
 //! `cells.rs` is the table of what is run, `programs.rs` knows the programs, `run.rs` runs one cell
 //! with the help of `process.rs` and `relay.rs`, `evidence.rs` reads what went over the wire,
-//! `pki.rs` makes the certificates, `terms.rs` names versions, keys, suites and groups.
+//! `pki.rs` makes the certificates, `psk.rs` is a table of its own for pre-shared keys, `terms.rs` names versions, keys, suites and groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ mod evidence;
 mod pki;
 mod process;
 mod programs;
+mod psk;
 mod relay;
 mod run;
 mod terms;
@@ -34,7 +35,7 @@ use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 465;
+const MINIMUM: usize = 465 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -78,10 +79,15 @@ fn main() -> Result<ExitCode> {
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
+    let mut keys = psk::cells();
+    keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
+    // What a stand-in calls its keys, these cells do not know.
+    keys.retain(|_| options.stand_in.is_none());
     if options.list {
         for row in &table {
             println!("{}", row.name());
         }
+        keys.iter().for_each(|cell| println!("{}", cell.name()));
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -98,6 +104,11 @@ fn main() -> Result<ExitCode> {
             });
         }
     });
+    let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
+    for cell in &keys {
+        let run = || cell.run(&tercel, &folder.0);
+        tally.count(&cell.name(), cell.present(), run);
+    }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
 }
@@ -119,25 +130,8 @@ impl Row<'_> {
 
     /// Runs the cell, prints its line and counts it.
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
-        if !self.peer.abilities().present {
-            tally.skipped.fetch_add(1, Ordering::Relaxed);
-            println!("absent  {}", self.name());
-            return;
-        }
-        let start = Instant::now();
-        let verdict = run::run(&self.cell, subject, self.peer, setting);
-        let time = start.elapsed().as_secs_f32();
-        match verdict {
-            Ok(()) => {
-                tally.passed.fetch_add(1, Ordering::Relaxed);
-                println!("ok      {}  {time:.2} s", self.name());
-            }
-            Err(error) => {
-                tally.failed.fetch_add(1, Ordering::Relaxed);
-                // The innermost cause is the finding, the context quotes the programs.
-                println!("FAIL    {}  {time:.2} s: {}{error}", self.name(), error.root_cause());
-            }
-        }
+        let run = || run::run(&self.cell, subject, self.peer, setting);
+        tally.count(&self.name(), self.peer.abilities().present, run);
     }
 }
 
@@ -149,6 +143,28 @@ struct Tally {
 }
 
 impl Tally {
+    fn count(&self, name: &str, present: bool, run: impl FnOnce() -> Result<()>) {
+        if !present {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            println!("absent  {name}");
+            return;
+        }
+        let start = Instant::now();
+        let verdict = run();
+        let time = start.elapsed().as_secs_f32();
+        match verdict {
+            Ok(()) => {
+                self.passed.fetch_add(1, Ordering::Relaxed);
+                println!("ok      {name}  {time:.2} s");
+            }
+            Err(error) => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+                // The innermost cause is the finding, the context quotes the programs.
+                println!("FAIL    {name}  {time:.2} s: {}{error}", error.root_cause());
+            }
+        }
+    }
+
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {
         let [passed, failed, skipped] =
             [&self.passed, &self.failed, &self.skipped].map(|count| count.load(Ordering::Relaxed));
