@@ -7,7 +7,7 @@ use std::{fs, io};
 use tercel_fuzz_targets::{CONFIGS, client_handshake, flights, server_handshake, two_sided};
 
 /// Pairs of configurations, client and server, that suit each other.
-const PAIRS: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (3, 3), (2, 0), (1, 0)];
+const PAIRS: [(usize, usize); 8] = [(0, 0), (1, 1), (2, 2), (3, 3), (2, 0), (1, 0), (0, 1), (1, 3)];
 
 /// Whose records are altered: a stranger's, a confidant's.
 const STRANGER: u8 = 0;

@@ -6,10 +6,11 @@
 use std::sync::{Arc, OnceLock};
 
 use pki_types::ServerName;
+use tercel::crypto::HashAlgorithm;
 use tercel::wire::{CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
     AcceptAnyPeer, Answer, ChooseConfig, ClientAuth, ClientConfig, Credentials, Handshake, Padding,
-    Policy, Question, SelectCredential, ServerConfig,
+    Policy, PreSharedKey, PreSharedKeys, Question, SelectCredential, ServerConfig,
 };
 
 use crate::material;
@@ -30,7 +31,7 @@ const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 ];
 
-/// A client's handshake: the usual one, a decorated one, TLS 1.2, one that asks, one with another kind of key.
+/// A client's handshake: the usual one, a decorated one with pre-shared keys, TLS 1.2, one that asks, one with another kind of key.
 pub(crate) fn client(choice: usize) -> Handshake {
     static CONFIGS: OnceLock<[Arc<ClientConfig>; COUNT]> = OnceLock::new();
     let config = &CONFIGS.get_or_init(clients)[choice % COUNT];
@@ -38,7 +39,7 @@ pub(crate) fn client(choice: usize) -> Handshake {
     Handshake::client(Arc::clone(config), name)
 }
 
-/// A server's handshake: the usual one, one that retries, TLS 1.2, one that asks, one with another kind of key.
+/// A server's handshake: the usual one, one that retries and has keys, TLS 1.2, one that asks, one with another kind of key.
 pub(crate) fn server(choice: usize) -> Handshake {
     Handshake::server(Arc::clone(&servers()[choice % COUNT]))
 }
@@ -48,6 +49,7 @@ pub(crate) fn answer(question: &Question) -> Answer {
     match question {
         Question::ChooseConfig(question) => question.resolve(&Application),
         Question::SelectCredential(question) => question.resolve(&Application),
+        Question::FindPreSharedKey(question) => question.resolve(&PreSharedKeys::new(keys())),
         Question::VerifyPeer(question) => question.resolve(&AcceptAnyPeer),
         Question::Sign(question) => {
             // A server's leaf and a client's differ, so the one with the server's names is the server's.
@@ -97,6 +99,14 @@ impl SelectCredential for Application {
     }
 }
 
+/// A plain key and an imported one.
+fn keys() -> Vec<PreSharedKey> {
+    let hash = HashAlgorithm::Sha256;
+    let plain = PreSharedKey::external(b"plain", &[1; 32], hash).expect("a key");
+    let imported = PreSharedKey::import(b"imported", b"fuzz", &[2; 32], hash).expect("keys");
+    [plain].into_iter().chain(imported).collect()
+}
+
 fn clients() -> [Arc<ClientConfig>; COUNT] {
     let builder = || {
         let log = Arc::new(ThreadLog);
@@ -118,6 +128,7 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
             .groups(&groups[1..])
             .key_shares(&[NamedGroup::X25519])
             .credential(material::client())
+            .pre_shared_keys(keys())
             .shuffle_extensions(true)
             .grease(true)
             .request_signed_certificate_timestamps(true)
@@ -158,6 +169,7 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
             builder()
                 .credential(material::server())
                 .client_auth(ClientAuth::Required, material::roots())
+                .pre_shared_keys(keys().into_iter().skip(1))
                 .groups(&groups[2..])
                 .padding(Padding::Block(4096)),
             builder()
@@ -168,6 +180,7 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
             builder()
                 .choose_config(Policy::Ask)
                 .credentials(Policy::Ask)
+                .find_pre_shared_key(Policy::Ask)
                 .client_verifier(ClientAuth::Required, Policy::Ask)
                 .groups(&groups[1..])
                 .ignore_unknown_alpn(true),
