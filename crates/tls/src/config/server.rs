@@ -154,8 +154,8 @@ impl ServerConfigBuilder {
     /// where client certificates are required, a key does instead. Without a credential only such clients
     /// are served, in TLS 1.3. Default: none.
     ///
-    /// A client that can do without our favourite suite's hash gets the suite that its key needs.
-    /// RFC 9846 4.3.11
+    /// Where a client's key goes with another hash than that of the suite we like best, another suite is
+    /// chosen. RFC 9846 4.3.11
     #[must_use]
     pub fn pre_shared_keys(self, keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
         self.find_pre_shared_key(Policy::Here(Arc::new(PreSharedKeys::new(keys))))
