@@ -163,8 +163,8 @@ fn check_peer(options: &Options, facts: &Facts) -> Result<(), Failure> {
     let expect = &options.expect;
     let chain = facts.peer_chain();
     let asked = !options.server || options.require_any_client_certificate;
-    let shows = asked && facts.pre_shared_key.is_none();
-    if facts.pre_shared_key.is_some() && !chain.is_empty() {
+    let shows = asked && facts.pre_shared_key().is_none();
+    if facts.pre_shared_key().is_some() && !chain.is_empty() {
         return Err(unexpected("number of certificates", &chain.len()));
     }
     if expect.no_peer_cert && !chain.is_empty() {

@@ -53,7 +53,7 @@ fn make(psk: &PskOptions) -> Result<[PreSharedKey; 2], Unfit> {
 
 /// The number of the key that a handshake rests on.
 pub(crate) fn selected(judge: &Judge, facts: &Facts) -> Option<i32> {
-    let name = facts.pre_shared_key.as_deref()?;
+    let name = facts.pre_shared_key()?;
     let same = |imported: &&Imported| imported.keys[0].external_identity() == name;
     judge.pre_shared_keys.iter().find(same).map(|imported| imported.number)
 }

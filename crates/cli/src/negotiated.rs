@@ -25,7 +25,7 @@ pub(crate) fn rows(facts: &Facts, own_side: Side) -> Vec<(&'static str, String)>
         ("resumed", yes_or_no(facts.resumed)),
         ("extended-main-secret", yes_or_no(facts.extended_main_secret)),
     ];
-    if let Some(name) = &facts.pre_shared_key {
+    if let Some(name) = facts.pre_shared_key() {
         rows.push(("pre-shared-key", printable(name)));
     }
     if let Some(scheme) = scheme(client_scheme) {

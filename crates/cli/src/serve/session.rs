@@ -99,7 +99,7 @@ fn agreed(facts: &Facts) -> String {
     if let Some(name) = &facts.server_name {
         line.push_str(&format!(" name={}", printable(name)));
     }
-    if let Some(name) = &facts.pre_shared_key {
+    if let Some(name) = facts.pre_shared_key() {
         line.push_str(&format!(" psk={}", printable(name)));
     }
     if let Some(subject) = peer_subject(facts) {

@@ -27,9 +27,6 @@ pub struct Facts {
     pub retried: bool,
     /// Whether an earlier session was resumed; a pre-shared key from outside of TLS is none.
     pub resumed: bool,
-    /// Whose external pre-shared key was used, now or in the handshake whose session was resumed: its name
-    /// [outside of TLS](crate::PreSharedKey::external_identity). Neither side showed a certificate then.
-    pub pre_shared_key: Option<Vec<u8>>,
     /// TLS 1.2: whether the main secret is the extended one; always true in TLS 1.3. RFC 7627
     pub extended_main_secret: bool,
     /// TLS 1.2: whether the peer indicated secure renegotiation; always true in TLS 1.3. RFC 5746
@@ -47,7 +44,15 @@ pub struct Facts {
     /// The peer's key, if it showed that instead of a chain. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
-    pub(crate) new_sessions: Vec<NewSession>,
+    /// In a box, because every connection has its facts and few have these.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few handshakes lead to.
+#[derive(Debug, Default)]
+struct Rare {
+    new_sessions: Vec<NewSession>,
+    pre_shared_key: Option<Vec<u8>>,
 }
 
 /// A session that a server's application is to keep, because its configuration asks.
@@ -92,7 +97,6 @@ impl Facts {
             server_name: None,
             retried: false,
             resumed: false,
-            pre_shared_key: None,
             extended_main_secret: version == ProtocolVersion::TLS1_3,
             secure_renegotiation: version == ProtocolVersion::TLS1_3,
             early_data: EarlyData::NotOffered,
@@ -102,7 +106,7 @@ impl Facts {
             client_certificate_type: CertificateType::X509,
             peer_raw_public_key: None,
             peer_chain: Vec::new(),
-            new_sessions: Vec::new(),
+            rare: None,
         }
     }
 
@@ -115,7 +119,22 @@ impl Facts {
     /// The sessions to keep, if the configuration's store is [`crate::Policy::Ask`].
     #[must_use]
     pub fn take_new_sessions(&mut self) -> Vec<NewSession> {
-        core::mem::take(&mut self.new_sessions)
+        self.rare.as_mut().map(|rare| core::mem::take(&mut rare.new_sessions)).unwrap_or_default()
+    }
+
+    /// Whose external pre-shared key was used, now or in the handshake whose session was resumed: its name
+    /// [outside of TLS](crate::PreSharedKey::external_identity). Neither side showed a certificate then.
+    #[must_use]
+    pub fn pre_shared_key(&self) -> Option<&[u8]> {
+        self.rare.as_ref()?.pre_shared_key.as_deref()
+    }
+
+    pub(crate) fn set_pre_shared_key(&mut self, external_identity: Vec<u8>) {
+        self.rare.get_or_insert_default().pre_shared_key = Some(external_identity);
+    }
+
+    pub(crate) fn add_new_session(&mut self, session: NewSession) {
+        self.rare.get_or_insert_default().new_sessions.push(session);
     }
 
     /// The peer's certificates without taking them.

@@ -155,7 +155,7 @@ pub(crate) fn keep(
 ) {
     match store {
         Policy::Here(store) => store.put(&id, session, expires),
-        Policy::Ask => facts.new_sessions.push(NewSession { id, session, expires }),
+        Policy::Ask => facts.add_new_session(NewSession { id, session, expires }),
     }
 }
 

@@ -79,7 +79,7 @@ impl Session {
             context: Vec::new(),
             identity: Vec::new(),
             by_ticket: false,
-            pre_shared_key: facts.pre_shared_key.clone(),
+            pre_shared_key: facts.pre_shared_key().map(<[u8]>::to_vec),
             peer_chain: facts.peer_chain.clone(),
             peer_raw_public_key: facts.peer_raw_public_key.clone(),
             ocsp_response: None,
@@ -90,7 +90,9 @@ impl Session {
     /// What the facts of a resumed handshake take over from the first one.
     pub(crate) fn into_facts(self, facts: &mut Facts) {
         facts.peer_signature_scheme = self.peer_signature_scheme;
-        facts.pre_shared_key = self.pre_shared_key;
+        if let Some(external_identity) = self.pre_shared_key {
+            facts.set_pre_shared_key(external_identity);
+        }
         facts.peer_chain = self.peer_chain;
         facts.peer_raw_public_key = self.peer_raw_public_key;
         facts.ocsp_response = self.ocsp_response;

@@ -57,7 +57,7 @@ pub(crate) fn answers(
     config: &ServerConfig,
     facts: &Facts,
 ) -> (Option<CertificateType>, Option<CertificateType>) {
-    if facts.resumed || facts.pre_shared_key.is_some() {
+    if facts.resumed || facts.pre_shared_key().is_some() {
         return (None, None);
     }
     let extensions = &hello.extensions;

@@ -65,7 +65,9 @@ pub(crate) async fn handshake(
         (None, Some(key)) => EarlySecret::new(suite, Some(key.secret())),
         (None, None) => EarlySecret::new(suite, None),
     };
-    facts.pre_shared_key = external.map(|key| key.external_identity().to_vec());
+    if let Some(key) = external {
+        facts.set_pre_shared_key(key.external_identity().to_vec());
+    }
     // Without the session's key anyone could compute it.
     let early_exporter = (offer.early_data && session.is_some()).then(|| {
         let digest = Transcript::new(suite.hash).digest_with(&offer.message);
@@ -103,7 +105,7 @@ pub(crate) async fn handshake(
             None
         }
         // Neither side shows a certificate. RFC 9846 4.4.2, F.1
-        None if facts.pre_shared_key.is_some() => None,
+        None if facts.pre_shared_key().is_some() => None,
         None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
     };
     let finished = flow.read_expected(HandshakeType::FINISHED).await?;
@@ -215,7 +217,7 @@ async fn receive_encrypted_extensions(
     certificate_type::accept(types, config, facts)?;
     if extensions.early_data.is_some() {
         // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
-        if facts.pre_shared_key.is_some() {
+        if facts.pre_shared_key().is_some() {
             return Err(Peer::EarlyDataMismatch.into());
         }
         let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;

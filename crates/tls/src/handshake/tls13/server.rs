@@ -79,7 +79,7 @@ pub(crate) async fn handshake(
     .await?;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
     if let (Some(key), Some(_), None) = (&external, psk_index, &session) {
-        facts.pre_shared_key = Some(key.external_identity().to_vec());
+        facts.set_pre_shared_key(key.external_identity().to_vec());
     }
     if let Some((credential, _)) = &own {
         facts.server_certificate_type = credential.certificate_type();
