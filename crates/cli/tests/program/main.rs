@@ -7,5 +7,7 @@ mod echo;
 mod files;
 mod limits;
 mod negotiation;
+mod raw_keys;
 mod refusals;
+mod sessions;
 mod support;
