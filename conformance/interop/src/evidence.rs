@@ -255,6 +255,43 @@ mod tests {
     }
 
     #[test]
+    fn tls13_is_resumed_by_a_chosen_key_in_the_last_hello() {
+        let chosen = [0, 41, 0, 2, 0, 0, 0, 43, 0, 2, 3, 4];
+        let retry = record(22, &hello(&HELLO_RETRY_REQUEST, [0x13, 1], &[0, 43, 0, 2, 3, 4]));
+        let resumed_hello = record(22, &hello(&[1; 32], [0x13, 1], &chosen));
+        let full_hello = record(22, &hello(&[1; 32], [0x13, 1], &[0, 43, 0, 2, 3, 4]));
+        assert_eq!(resumed(&resumed_hello), Some(true));
+        assert_eq!(resumed(&full_hello), Some(false));
+        assert_eq!(resumed(&[retry.clone(), resumed_hello].concat()), Some(true));
+        assert_eq!(resumed(&[retry.clone(), full_hello].concat()), Some(false));
+        assert_eq!(resumed(&retry[..20]), None);
+    }
+
+    #[test]
+    fn tls12_is_resumed_without_a_certificate_and_may_give_a_ticket() {
+        let hello = hello(&[1; 32], [0xc0, 0x2f], &[0, 23, 0, 0]);
+        let ticket = framed(NEW_SESSION_TICKET, &[0, 0, 0, 9, 0, 1, 7]);
+        let full = [hello.clone(), framed(CERTIFICATE, &[0, 0, 0]), ticket.clone()].concat();
+        assert_eq!(resumed(&record(22, &full)), Some(false));
+        assert_eq!(resumed(&record(22, &hello)), Some(true));
+        assert_eq!(resumed(&record(22, &[hello.clone(), ticket].concat())), Some(true));
+        assert!(gives_ticket(&record(22, &full)));
+        assert!(!gives_ticket(&record(22, &hello)));
+    }
+
+    #[test]
+    fn an_offered_session_is_measured() {
+        let offered = [0, 41, 0, 7, 0, 9, 0, 3, 1, 2, 3];
+        let extensions = [&[0, 43, 0, 3, 2, 3, 4][..], &offered].concat();
+        let length = u16::try_from(extensions.len()).unwrap().to_be_bytes();
+        let start = [&[3, 3][..], &[1; 32], &[2, 8, 8], &[0, 2, 0x13, 1], &[1, 0]].concat();
+        let body = [start.clone(), length.to_vec(), extensions].concat();
+        assert_eq!(psk_identity_length(&record(22, &framed(CLIENT_HELLO, &body))), Some(3));
+        let without = [start, vec![0, 0]].concat();
+        assert_eq!(psk_identity_length(&record(22, &framed(CLIENT_HELLO, &without))), None);
+    }
+
+    #[test]
     fn truncated_recordings_prove_nothing() {
         let whole = record(22, &hello(&[1; 32], [0x13, 1], &[0, 43, 0, 2, 3, 4]));
         assert!(negotiated(&whole).is_some());
