@@ -114,7 +114,6 @@ impl Program for GnuTls {
         if role == Role::Connect {
             // Its server has no way to keep sessions of TLS 1.3.
             features.retain(|feature| *feature != Feature::Resumption(Sessions::Stateful));
-            features.push(Feature::RecordSizeLimit(Owner::Server));
         }
         features.extend([
             Feature::EarlyData,
@@ -122,10 +121,8 @@ impl Program for GnuTls {
             Feature::ForgottenEarlyData,
             Feature::RawKey(Owner::Server),
             Feature::RawKey(Owner::Client),
-            Feature::RecordSizeLimit(match role {
-                Role::Serve => Owner::Server,
-                Role::Connect => Owner::Client,
-            }),
+            Feature::RecordSizeLimit(Owner::Server),
+            Feature::RecordSizeLimit(Owner::Client),
         ]);
         if role == Role::Serve {
             features.push(Feature::KeyUpdate(Update::AskedByPeer));
@@ -217,6 +214,9 @@ fn connect_extra(command: &mut Command, extra: Extra<'_>) {
         }
         Feature::KeyUpdate(_) => {
             command.arg("--inline-commands");
+        }
+        Feature::RecordSizeLimit(Owner::Client) => {
+            command.args(["--recordsize", &RECORD_LIMIT.to_string()]);
         }
         _ => {}
     }
