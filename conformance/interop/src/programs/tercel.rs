@@ -108,8 +108,11 @@ impl Program for Tercel {
 
     fn resumptions(&self, serves: bool, said: &str) -> Vec<bool> {
         if serves {
-            // A line for each connection that came about.
-            return resumptions_by(said, "  TLS 1.", " resumed");
+            // A line for each connection that came about, in the order in which they ended. The one
+            // before may still wait for its client's end; the wire and the client know the order.
+            let mut told = resumptions_by(said, "  TLS 1.", " resumed");
+            told.sort_unstable();
+            return told;
         }
         let rows = said.lines().filter_map(|line| line.strip_prefix("resumed "));
         rows.map(|value| value.trim() == "yes").collect()
