@@ -28,6 +28,7 @@ const WORDS: usize = 64 * 64;
 const FEW_WORDS: usize = 64 * 7;
 /// What is sent early, at most what the servers are told to accept.
 const EARLY_WORDS: usize = 64 * 5;
+/// More than the step of a clock of seconds.
 const CLOCK_STEP: Duration = Duration::from_millis(1100);
 
 /// Runs one cell. The error says what was wrong and quotes the programs.

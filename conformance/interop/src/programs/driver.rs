@@ -15,7 +15,6 @@
 //! serve   --connections N --feature NAME              serves so many connections, then ends
 //! connect --feature NAME [--early-data FILE]          for what takes two connections: the first says a
 //!                                                     line, hears it and ends; the second is as ever
-//! both    [--peer-key FILE]                           the public key to trust
 //! ```
 //!
 //! Of each connection the standard error has a line `resumed yes` or `resumed no`, and where there may be
@@ -121,9 +120,6 @@ impl Program for Driver {
         if let Some(extra) = order.extra {
             command.args(["--connections", &extra.feature.connections().to_string()]);
             command.args(["--feature", extra.feature.name()]);
-            if let Some(key) = extra.peer_key {
-                command.arg("--peer-key").arg(key);
-            }
         }
         limit(&mut command, order.limits);
         command.into()
@@ -140,9 +136,6 @@ impl Program for Driver {
             command.args(["--feature", extra.feature.name()]);
             if extra.feature.has_early_data() {
                 command.arg("--early-data").arg(early_file(extra.scratch));
-            }
-            if let Some(key) = extra.peer_key {
-                command.arg("--peer-key").arg(key);
             }
         }
         limit(&mut command, order.limits);
@@ -176,7 +169,6 @@ impl Program for Driver {
     fn marks(&self, _: bool, feature: Feature) -> Vec<Mark> {
         match feature {
             Feature::Compression(_) => vec![Mark::Said("certificate compressed")],
-            Feature::RawKey(_) => vec![Mark::Said("raw public key")],
             _ => Vec::new(),
         }
     }
