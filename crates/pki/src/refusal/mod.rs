@@ -3,6 +3,7 @@
 //! The reason alone is small and `Copy` and travels in errors ([`RefusalReason`], in [`reason`]); this is the big value
 //! beside it, made only when a handshake has failed anyway. How reasons come about: [`crate::verifier`].
 
+mod from_path_building;
 mod reason;
 
 use std::fmt;
