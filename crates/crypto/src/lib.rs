@@ -56,7 +56,7 @@ mod signing_key;
 
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
 pub use error::CryptoError;
-pub use hash::{Digest, Hash, HashAlgorithm};
+pub use hash::{Digest, Hash, HashAlgorithm, sha1_name};
 pub use hkdf::{Prk, hkdf_extract};
 pub use hmac::HmacKey;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};
