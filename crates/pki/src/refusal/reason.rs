@@ -89,6 +89,32 @@ pub enum RefusalReason {
     /// The leaf demands a stapled OCSP response (RFC 7633), one was asked for and none came. Alert:
     /// `bad_certificate_status_response`.
     MissingStaple,
+    /// A stapled OCSP response is required, and there is none. Alert: `bad_certificate_status_response`.
+    StapleRequired,
+    /// The stapled OCSP response is malformed or of a form that is not supported. Alert:
+    /// `bad_certificate_status_response`.
+    StapleMalformed,
+    /// The stapled OCSP response says only that the responder could not answer. Alert:
+    /// `bad_certificate_status_response`.
+    StapleUnsuccessful,
+    /// The stapled OCSP response is not signed by the leaf's issuer, nor by whom it has certified for that, or in a way
+    /// that is not accepted. Alert: `bad_certificate_status_response`.
+    StapleUntrusted,
+    /// The stapled OCSP response says nothing of the leaf. Alert: `bad_certificate_status_response`.
+    StapleForAnother,
+    /// The stapled OCSP response is from the future. Alert: `bad_certificate_status_response`.
+    StapleNotYetValid {
+        /// The moment for which it speaks.
+        this_update: UnixTime,
+    },
+    /// The stapled OCSP response is too old to rely on. Alert: `bad_certificate_status_response`.
+    StapleExpired {
+        /// When the next one was due.
+        next_update: UnixTime,
+    },
+    /// The stapled OCSP response says that the leaf's issuer does not know it. Alert:
+    /// `bad_certificate_status_response`.
+    StapleUnknownStatus,
     /// A raw public key (RFC 7250), in place of a chain, that is none of the trusted ones. Alert:
     /// `certificate_unknown`.
     UntrustedRawKey,
@@ -109,6 +135,14 @@ impl fmt::Display for RefusalReason {
             Self::CrlExpired { next_update } => {
                 let moment = ReadableTime(next_update);
                 return write!(f, "the revocation list is out of date since {moment}");
+            }
+            Self::StapleNotYetValid { this_update } => {
+                let moment = ReadableTime(this_update);
+                return write!(f, "the stapled OCSP response is not valid before {moment}");
+            }
+            Self::StapleExpired { next_update } => {
+                let moment = ReadableTime(next_update);
+                return write!(f, "the stapled OCSP response is out of date since {moment}");
             }
             Self::EmptyChain => "no certificate was presented",
             Self::BadEncoding => "a certificate is malformed",
@@ -149,6 +183,16 @@ impl fmt::Display for RefusalReason {
             Self::MissingStaple => {
                 "the certificate demands a stapled OCSP response, and there is none"
             }
+            Self::StapleRequired => "a stapled OCSP response is required, and there is none",
+            Self::StapleMalformed => "the stapled OCSP response is malformed or not supported",
+            Self::StapleUnsuccessful => {
+                "the stapled OCSP response is not an answer but an error of the responder"
+            }
+            Self::StapleUntrusted => {
+                "the stapled OCSP response is not signed by the certificate's issuer"
+            }
+            Self::StapleForAnother => "the stapled OCSP response is about another certificate",
+            Self::StapleUnknownStatus => "the stapled OCSP response does not know the certificate",
             Self::UntrustedRawKey => "the raw public key is not one of the trusted keys",
             Self::Other => "the certificate was not accepted",
         };
