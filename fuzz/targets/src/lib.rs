@@ -9,6 +9,7 @@
 //! | one side of a handshake, against any bytes | `one_sided.rs` |
 //! | both sides, and whoever sits between them | `two_sided/mod.rs` |
 //! | certificate chains | `chain.rs` |
+//! | stapled OCSP responses | `ocsp.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
 
@@ -18,6 +19,7 @@ mod chain;
 mod configs;
 mod material;
 mod messages;
+mod ocsp;
 mod one_sided;
 mod peer;
 mod script;
@@ -29,5 +31,6 @@ pub use messages::{
     certificate, certificate_request, certificate_verify_finished, client_hello,
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,
 };
+pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
 pub use two_sided::{flights, two_sided};

@@ -113,4 +113,5 @@ targets! {
     client_handshake
     two_sided
     chain
+    ocsp_response
 }

@@ -2,6 +2,9 @@
 //!
 //! Every part can be made wrong. Must not know: what is tested with them; the tests of `tercel` use this file too.
 
+// Not everyone who uses this file makes every mistake.
+#![allow(dead_code)]
+
 use tercel_crypto::{Hash, HashAlgorithm, SignatureAlgorithm, SigningKey, sha1_name};
 
 /// The digest of issuers' names and keys.
