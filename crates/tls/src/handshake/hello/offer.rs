@@ -14,6 +14,7 @@ use tercel_wire::{
 use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::client_session::Destination;
 use crate::handshake::compression;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
@@ -27,7 +28,7 @@ pub(crate) struct Offer {
     pub(crate) message: Vec<u8>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Vec<u8>,
-    pub(crate) server_name: ServerName<'static>,
+    pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
     /// Whether the last hello offered early data.
@@ -40,7 +41,7 @@ pub(crate) struct Offer {
 impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
-        server_name: ServerName<'static>,
+        to: Destination,
         session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
         // One call for all public values.
@@ -64,7 +65,7 @@ impl Offer {
             message: Vec::new(),
             random: *random,
             session_id: session_id.to_vec(),
-            server_name,
+            to,
             session,
             early_data: false,
             exchanges,
@@ -232,7 +233,7 @@ impl Offer {
             .collect();
         let protocols: Vec<ProtocolName<'_>> =
             common.alpn.iter().map(|name| ProtocolName(name)).collect();
-        let host = match &self.server_name {
+        let host = match &self.to.name {
             ServerName::DnsName(name) if config.send_server_name => {
                 Some(HostName::new(name.as_ref().as_bytes())?)
             }
