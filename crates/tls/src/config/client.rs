@@ -34,6 +34,8 @@ pub struct ClientConfig {
     pub(crate) credentials: Option<Policy<dyn SelectCredential>>,
     pub(crate) server_certificate_types: Vec<CertificateType>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
+    /// Whole DER names, sent to servers. RFC 9846 4.3.4
+    pub(crate) certificate_authorities: Vec<Vec<u8>>,
     pub(crate) key_shares: Option<Vec<NamedGroup>>,
     pub(crate) send_server_name: bool,
     pub(crate) request_ocsp: bool,
@@ -57,6 +59,7 @@ impl ClientConfig {
             raw_keys: None,
             server_certificate_types: None,
             client_certificate_types: None,
+            certificate_authorities: Vec::new(),
             key_shares: None,
             send_server_name: true,
             request_ocsp: true,
@@ -81,6 +84,7 @@ pub struct ClientConfigBuilder {
     raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     server_certificate_types: Option<Vec<CertificateType>>,
     client_certificate_types: Option<Vec<CertificateType>>,
+    certificate_authorities: Vec<Vec<u8>>,
     key_shares: Option<Vec<NamedGroup>>,
     send_server_name: bool,
     request_ocsp: bool,
@@ -147,6 +151,16 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.client_certificate_types = Some(types.to_vec());
+        self
+    }
+
+    /// Names of authorities that the server is told we trust (TLS 1.3), so that one with several chains shows
+    /// one that leads there: each a DER `Name`, as [`Roots::subjects`] gives them. What is accepted is up to
+    /// the verifier. Default: none are sent; they make the hello longer, and tell whom a client trusts.
+    /// RFC 9846 4.3.4
+    #[must_use]
+    pub fn certificate_authorities(mut self, names: Vec<Vec<u8>>) -> Self {
+        self.certificate_authorities = names;
         self
     }
 
@@ -271,6 +285,7 @@ impl ClientConfigBuilder {
         {
             return Err(ConfigError::BadCertificateTypes);
         }
+        check_authorities(&self.certificate_authorities)?;
         common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
         let mut resumption = self.resumption;
         if self.default_store && resumption.store.is_none() {
@@ -286,6 +301,7 @@ impl ClientConfigBuilder {
             client_certificate_types,
             common,
             credentials: self.credentials,
+            certificate_authorities: self.certificate_authorities,
             key_shares: self.key_shares,
             send_server_name: self.send_server_name,
             request_ocsp: self.request_ocsp,
@@ -298,3 +314,17 @@ impl ClientConfigBuilder {
         }))
     }
 }
+
+/// Each name has a length in two bytes, and so have all together; none is empty. RFC 9846 4.3.4
+fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
+    let all =
+        names.iter().fold(0_usize, |sum, name| sum.saturating_add(name.len()).saturating_add(2));
+    // The block of all extensions has to have room for the rest too.
+    if all > MOST_OF_AUTHORITIES || names.iter().any(Vec::is_empty) {
+        return Err(ConfigError::BadAuthorities);
+    }
+    Ok(())
+}
+
+/// Half of what a hello's extensions may have together.
+const MOST_OF_AUTHORITIES: usize = 1 << 15;

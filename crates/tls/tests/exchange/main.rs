@@ -5,6 +5,7 @@
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
 mod certificates;
+mod choice;
 mod combinations;
 mod compression;
 mod decisions;

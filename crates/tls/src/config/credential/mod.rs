@@ -3,6 +3,7 @@
 //! Must not know: handshakes. A credential is parsed once, when the configuration is built.
 //! Next: [`request`] and [`set`], the choice among several.
 
+mod error;
 mod request;
 mod set;
 
@@ -16,6 +17,7 @@ use tercel_wire::{CertificateType, List, Reader, SerializedSct, SignatureScheme}
 use super::compressed_forms::CompressedForms;
 use super::scheme;
 
+pub use error::CredentialError;
 pub use request::CredentialRequest;
 pub use set::Credentials;
 
@@ -33,51 +35,21 @@ pub struct Credential {
     /// Schemes this credential may sign with, best first.
     schemes: Vec<SignatureScheme>,
     must_match_issuer: bool,
+    /// The issuers of the chain's certificates, each a whole DER Name; empty for a raw public key.
+    issuers: Vec<Vec<u8>>,
     compressed: CompressedForms,
     /// How the chain's certificates are signed; `None` is a way we do not know.
     chain_signatures: Vec<Option<SignatureAlgorithm>>,
 }
 
 /// Where a credential's key lives.
+#[derive(Clone)]
 pub(crate) enum Key {
     /// Here, or behind an object that answers at once.
     Here(Arc<dyn Signer>),
     /// Elsewhere: every signature is a [`crate::SignQuestion`].
     Remote,
 }
-
-/// Why a credential cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CredentialError {
-    /// There is no certificate in the chain.
-    EmptyChain,
-    /// The leaf certificate cannot be read.
-    BadCertificate,
-    /// The private key cannot be read, or is of a kind or size that is not supported.
-    BadKey,
-    /// The private key does not belong to the leaf certificate or raw public key.
-    KeyMismatch,
-    /// The list of signed certificate timestamps is malformed or empty.
-    BadTimestamps,
-    /// The raw public key cannot be read, or is of a kind or size that is not supported.
-    BadPublicKey,
-}
-
-impl fmt::Display for CredentialError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EmptyChain => "the certificate chain is empty",
-            Self::BadCertificate => "the leaf certificate cannot be read",
-            Self::BadKey => "the private key cannot be read or is not supported",
-            Self::KeyMismatch => "the private key does not belong to the certificate or public key",
-            Self::BadPublicKey => "the public key cannot be read or is not supported",
-            Self::BadTimestamps => "the list of signed certificate timestamps is malformed",
-        })
-    }
-}
-
-impl std::error::Error for CredentialError {}
 
 impl Credential {
     /// A chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1).
@@ -185,6 +157,7 @@ impl Credential {
         names: Vec<String>,
     ) -> Self {
         let chain_signatures = tercel_pki::signature_algorithms(&chain);
+        let issuers = chain.iter().filter_map(|one| tercel_pki::issuer(one).ok()).collect();
         Self {
             chain,
             raw_key,
@@ -195,6 +168,7 @@ impl Credential {
             signed_certificate_timestamps: None,
             schemes: scheme::for_key(kind),
             must_match_issuer: false,
+            issuers,
             compressed: CompressedForms::default(),
             chain_signatures,
         }
@@ -206,6 +180,29 @@ impl Credential {
         self.ocsp_response = Some(response).filter(|response| !response.is_empty());
         self.compressed = CompressedForms::default();
         self
+    }
+
+    /// The same credential with this OCSP response (DER) in place of its own, or with none if it is empty.
+    ///
+    /// Cheap: the key is shared and nothing is parsed or checked again, so that a server can do it whenever
+    /// its responder has news; see [`Credentials::renew_ocsp_response`].
+    #[must_use]
+    pub fn with_ocsp_response(&self, response: Vec<u8>) -> Self {
+        let copy = Self {
+            chain: self.chain.clone(),
+            raw_key: self.raw_key.clone(),
+            key: self.key.clone(),
+            kind: self.kind,
+            names: self.names.clone(),
+            ocsp_response: None,
+            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
+            schemes: self.schemes.clone(),
+            must_match_issuer: self.must_match_issuer,
+            issuers: self.issuers.clone(),
+            compressed: CompressedForms::default(),
+            chain_signatures: self.chain_signatures.clone(),
+        };
+        copy.ocsp_response(response)
     }
 
     /// Sends a `SignedCertificateTimestampList` with the leaf: its length in two bytes, then each

@@ -71,6 +71,19 @@ impl CredentialRequest<'_> {
         credential.chain_signatures.iter().all(|algorithm| algorithm.is_some_and(known))
     }
 
+    /// Whether the peer names an issuer of this chain among the authorities it trusts, or says nothing of them.
+    ///
+    /// A peer may trust more than it names, so this guides a choice and forbids nothing; to forbid it there is
+    /// [`Credential::must_match_issuer`]. RFC 9846 4.3.4, RFC 5246 7.4.4
+    #[must_use]
+    pub fn names_issuer_of(&self, credential: &Credential) -> bool {
+        let authorities = self.authorities.filter(|authorities| !authorities.is_empty());
+        let named =
+            |name: DistinguishedName<'_>| credential.issuers.iter().any(|own| own == name.0);
+        credential.raw_key.is_some()
+            || authorities.is_none_or(|authorities| authorities.iter().any(named))
+    }
+
     fn curve_fits(&self, kind: KeyKind) -> bool {
         if self.version != ProtocolVersion::TLS1_2 || self.side == Side::Client {
             return true;
@@ -86,8 +99,6 @@ impl CredentialRequest<'_> {
             return true;
         }
         let Some(authorities) = &self.authorities else { return false };
-        let issuers: Vec<_> =
-            credential.chain.iter().filter_map(|c| tercel_pki::issuer(c).ok()).collect();
-        authorities.iter().any(|name| issuers.iter().any(|issuer| issuer == name.0))
+        authorities.iter().any(|name| credential.issuers.iter().any(|issuer| issuer == name.0))
     }
 }

@@ -6,9 +6,9 @@ use pki_types::{ServerName, UnixTime};
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
-    CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName,
-    KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion, PskBinder,
-    PskIdentity, PskKeyExchangeMode, ServerNameOffer,
+    CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
+    HostName, KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion,
+    PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer,
 };
 
 use super::{certificate_type, group, negotiate};
@@ -254,6 +254,8 @@ impl Offer {
         let ticket = session12.filter(|session| session.by_ticket);
         let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
         let schemes = common.schemes_for(highest);
+        let authorities: Vec<DistinguishedName<'_>> =
+            config.certificate_authorities.iter().map(|name| DistinguishedName(name)).collect();
         let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
@@ -278,6 +280,8 @@ impl Offer {
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             compress_certificate: (tls13 && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
+            certificate_authorities: (tls13 && !authorities.is_empty())
+                .then_some(List::of(&authorities)),
             server_certificate_type: certificate_type::offer(&config.server_certificate_types),
             client_certificate_type: certificate_type::offer(&config.client_certificate_types),
             extended_master_secret: tls12.then_some(()),
@@ -320,7 +324,7 @@ impl Offer {
         flow.send_with(
             |out| {
                 out.extend_from_slice(message);
-                Ok(())
+                Ok::<(), Error>(())
             },
             |_| {},
         )
