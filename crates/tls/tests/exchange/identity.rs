@@ -11,6 +11,7 @@ use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, ClientConfigBuilder, Credential, ServerConfig, ServerConfigBuilder};
 
+use crate::ocsp_maker::{Response, Single};
 use crate::pair::{Ends, Pair};
 
 /// The kinds of key a leaf can have.
@@ -55,6 +56,14 @@ pub(crate) fn must_staple(kind: Kind) -> Credential {
     params.custom_extensions.push(feature);
     let (chain, key) = issue(kind, &params);
     Credential::new(chain, &PrivateKeyDer::Pkcs8(key.into())).unwrap()
+}
+
+/// What the authority says of a leaf over OCSP: that it is good, for thousands of years, unless changed.
+pub(crate) fn staple(leaf: &CertificateDer<'_>, change: impl FnOnce(&mut Response)) -> Vec<u8> {
+    let key = tercel::pki::subject_public_key_info(&AUTHORITY.root).unwrap();
+    let mut response = Response::new(Single::new(leaf, key, "20200101000000Z", "40000101000000Z"));
+    change(&mut response);
+    response.sign(&AUTHORITY.issuer.key().serialize_der())
 }
 
 /// A chain and its private key in PKCS#8.

@@ -4,6 +4,9 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+#[path = "../../../pki/tests/ocsp_maker/mod.rs"]
+mod ocsp_maker;
+
 mod certificates;
 mod choice;
 mod combinations;
@@ -24,6 +27,7 @@ mod resumption;
 mod secrets;
 mod signatures;
 mod sizes;
+mod staples;
 mod strangers;
 mod streams;
 mod updates;
