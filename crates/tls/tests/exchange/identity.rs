@@ -11,7 +11,6 @@ use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, ClientConfigBuilder, Credential, ServerConfig, ServerConfigBuilder};
 
-use crate::ocsp_maker::{Response, Single};
 use crate::pair::{Ends, Pair};
 
 /// The kinds of key a leaf can have.
@@ -58,12 +57,9 @@ pub(crate) fn must_staple(kind: Kind) -> Credential {
     Credential::new(chain, &PrivateKeyDer::Pkcs8(key.into())).unwrap()
 }
 
-/// What the authority says of a leaf over OCSP: that it is good, for thousands of years, unless changed.
-pub(crate) fn staple(leaf: &CertificateDer<'_>, change: impl FnOnce(&mut Response)) -> Vec<u8> {
-    let key = tercel::pki::subject_public_key_info(&AUTHORITY.root).unwrap();
-    let mut response = Response::new(Single::new(leaf, key, "20200101000000Z", "40000101000000Z"));
-    change(&mut response);
-    response.sign(&AUTHORITY.issuer.key().serialize_der())
+/// The authority's certificate and key (PKCS#8), to speak in its name.
+pub(crate) fn authority() -> (CertificateDer<'static>, Vec<u8>) {
+    (AUTHORITY.root.clone(), AUTHORITY.issuer.key().serialize_der())
 }
 
 /// A chain and its private key in PKCS#8.

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tercel::pki::{ChainVerifier, OcspPolicy, Refusal, RefusalReason};
-use tercel::pki_types::UnixTime;
+use tercel::pki_types::{CertificateDer, UnixTime};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
     Answer, ChainPolicy, ClientAuth, Clock, Credential, Error, PeerIdentity, Policy, Question,
     ServerConfig, ServerConfigBuilder, Side, VerifyPeer,
 };
 
-use crate::identity::{Kind, NAME, client, credential, must_staple, roots, server, staple};
-use crate::ocsp_maker::{revoked, unknown};
+use crate::identity::{Kind, NAME, authority, client, credential, must_staple, roots, server};
+use crate::ocsp_maker::{Response, Single, revoked, unknown};
 use crate::pair::Pair;
 
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -25,8 +25,18 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, TLS12];
 /// A list of one timestamp of three bytes, as its RFC writes it.
 const TIMESTAMPS: [u8; 7] = [0, 5, 0, 3, 7, 7, 7];
 
-fn leaf(credential: &Credential) -> tercel::pki_types::CertificateDer<'static> {
+fn leaf(credential: &Credential) -> CertificateDer<'static> {
     credential.chain()[0].clone()
+}
+
+/// What the authority says of a leaf over OCSP: that it is good, for thousands of years, unless changed.
+fn staple(leaf: &CertificateDer<'_>, change: impl FnOnce(&mut Response)) -> Vec<u8> {
+    let (root, key) = authority();
+    let issuer = tercel::pki::subject_public_key_info(&root).unwrap();
+    let mut response =
+        Response::new(Single::new(leaf, issuer, "20200101000000Z", "40000101000000Z"));
+    change(&mut response);
+    response.sign(&key)
 }
 
 /// With the authority's word that it is good.
@@ -44,7 +54,7 @@ fn judging(policy: OcspPolicy) -> Policy<dyn VerifyPeer> {
 fn a_leaf_that_demands_a_staple_needs_a_good_one_if_one_was_asked_for() {
     for version in BOTH_VERSIONS {
         let demanding = must_staple(Kind::P256);
-        let of = |change: fn(&mut crate::ocsp_maker::Response)| staple(&leaf(&demanding), change);
+        let of = |change: fn(&mut Response)| staple(&leaf(&demanding), change);
         // Another key, and so another serial number.
         let foreign = staple(&leaf(&credential(Kind::P384)), |_| {});
         let expired = of(|response| {
@@ -82,7 +92,7 @@ fn a_leaf_that_demands_a_staple_needs_a_good_one_if_one_was_asked_for() {
 #[test]
 fn a_client_that_requires_staples_refuses_a_server_without_a_good_one() {
     let own = credential(Kind::P256);
-    let of = |change: fn(&mut crate::ocsp_maker::Response)| staple(&leaf(&own), change);
+    let of = |change: fn(&mut Response)| staple(&leaf(&own), change);
     let bad = AlertDescription::BAD_CERTIFICATE_STATUS_RESPONSE;
     for version in BOTH_VERSIONS {
         for (response, asks, refused) in [
