@@ -8,6 +8,7 @@
 //! |---|---|
 //! | protect records | [`AeadKey`] in `aead.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
+//! | name keys and issuers as OCSP does | [`sha1_name`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 way | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
 //! | derive secrets, TLS 1.2 way | [`Tls12Prf`] in `prf.rs` |
 //! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |

@@ -179,7 +179,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Whether an OCSP staple is asked for. Default: yes. RFC 6066 8
+    /// Whether an OCSP staple is asked for. Default: yes. What is made of it is up to the verifier:
+    /// [`tercel_pki::OcspPolicy`]. RFC 6066 8
     #[must_use]
     pub fn request_ocsp(mut self, request: bool) -> Self {
         self.request_ocsp = request;
