@@ -10,6 +10,7 @@ use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Sig
 
 use super::builder::common_setters;
 use super::certificate_types;
+use super::client_authorities::check_authorities;
 use super::common::{Common, ConfigError};
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
@@ -84,7 +85,7 @@ pub struct ClientConfigBuilder {
     raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     server_certificate_types: Option<Vec<CertificateType>>,
     client_certificate_types: Option<Vec<CertificateType>>,
-    certificate_authorities: Vec<Vec<u8>>,
+    pub(super) certificate_authorities: Vec<Vec<u8>>,
     key_shares: Option<Vec<NamedGroup>>,
     send_server_name: bool,
     request_ocsp: bool,
@@ -151,16 +152,6 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.client_certificate_types = Some(types.to_vec());
-        self
-    }
-
-    /// Names of authorities that the server is told we trust (TLS 1.3), so that one with several chains shows
-    /// one that leads there: each a DER `Name`, as [`Roots::subjects`] gives them. What is accepted is up to
-    /// the verifier. Default: none are sent; they make the hello longer, and tell whom a client trusts.
-    /// RFC 9846 4.3.4
-    #[must_use]
-    pub fn certificate_authorities(mut self, names: Vec<Vec<u8>>) -> Self {
-        self.certificate_authorities = names;
         self
     }
 
@@ -315,17 +306,3 @@ impl ClientConfigBuilder {
         }))
     }
 }
-
-/// Each name has a length in two bytes, and so have all together; none is empty. RFC 9846 4.3.4
-fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
-    let all =
-        names.iter().fold(0_usize, |sum, name| sum.saturating_add(name.len()).saturating_add(2));
-    // The block of all extensions has to have room for the rest too.
-    if all > MOST_OF_AUTHORITIES || names.iter().any(Vec::is_empty) {
-        return Err(ConfigError::BadAuthorities);
-    }
-    Ok(())
-}
-
-/// Half of what a hello's extensions may have together.
-const MOST_OF_AUTHORITIES: usize = 1 << 15;

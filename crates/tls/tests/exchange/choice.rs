@@ -1,7 +1,7 @@
 //! Several chains for one name: which of them is shown to whom.
 //!
-//! For: the choice by key, curve, authority and order, and the set that is renewed while it serves. Must not
-//! know: how a chain is judged; how chains are signed is in `signatures.rs`. Next: `pair.rs`.
+//! For: the choice by key, curve, authority and order. Must not know: how a chain is judged; how chains are
+//! signed is in `signatures.rs`. Next: `pair.rs`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel::wire::{NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
     AcceptAnyPeer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, Credential,
-    Credentials, Policy, ServerConfig,
+    CredentialRequest, Credentials, Policy, SelectCredential, ServerConfig,
 };
 
 use crate::identity::NAME;
@@ -150,7 +150,7 @@ fn in_tls12_the_curve_must_be_one_of_the_clients_groups() {
     let (x25519, p256, p384) = (NamedGroup::X25519, NamedGroup::SECP256R1, NamedGroup::SECP384R1);
     for (groups, in_tls12) in [(&[x25519, p384, p256][..], 0), (&[x25519, p256], 1), (&[x25519], 2)]
     {
-        // In TLS 1.3 the scheme says it all. RFC 9846 4.3.7
+        // In TLS 1.3 the scheme says it all. RFC 9846 4.3.3
         for (version, expected) in [(TLS13, 0), (TLS12, in_tls12)] {
             let shown = set.shown_to(speaking(version).groups(groups));
             assert_eq!(shown, Ok(expected), "{version:?} {groups:?}");
@@ -286,60 +286,34 @@ fn thousands_of_authorities_are_borne() {
 }
 
 #[test]
-fn a_staple_is_renewed_while_the_set_serves() {
-    let authority = Authority::new("authority");
-    let p256 = &rcgen::PKCS_ECDSA_P256_SHA256;
-    let (first, second) =
-        (authority.issue(p256, &[]), authority.issue(&rcgen::PKCS_RSA_SHA256, &[]));
-    let leaves = [first.chain()[0].clone(), second.chain()[0].clone()];
-    let timestamps = vec![0, 3, 0, 1, 7];
-    let first = first.signed_certificate_timestamps(timestamps.clone()).unwrap();
-    let set =
-        Arc::new(Credentials::new(vec![first, second.ocsp_response(b"of the other".to_vec())]));
-    let server = ServerConfig::builder().replaceable_credentials(set.clone()).build().unwrap();
-    for version in BOTH_VERSIONS {
-        let facts = |scheme| {
-            let client = speaking(version)
-                .verifier(Policy::Here(Arc::new(AcceptAnyPeer) as _))
-                .request_signed_certificate_timestamps(true)
-                .signature_schemes(&[scheme])
-                .build()
-                .unwrap();
-            Pair::new(&client, &server, NAME).connect().unwrap().client.connection.facts
-        };
-        let ecdsa = SignatureScheme::ECDSA_SECP256R1_SHA256;
-        for response in [&b"one"[..], b"two", b""] {
-            assert!(set.renew_ocsp_response(&leaves[0], response));
-            let facts = facts(ecdsa);
-            let expected = Some(response).filter(|response| !response.is_empty());
-            assert_eq!(facts.ocsp_response.as_deref(), expected);
-            // What else goes with the chain stays.
-            assert_eq!(facts.signed_certificate_timestamps.as_ref(), Some(&timestamps));
+fn who_chooses_by_other_rules_can_ask_what_suits_a_peer() {
+    /// Shows a chain only to who names its issuer.
+    struct Reserved(Vec<Arc<Credential>>);
+    impl SelectCredential for Reserved {
+        fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+            let suits = |each: &&Arc<Credential>| {
+                request.scheme_for(each).is_some() && request.names_issuer_of(each)
+            };
+            self.0.iter().find(suits).cloned()
         }
-        let other = facts(SignatureScheme::RSA_PSS_RSAE_SHA256);
-        assert_eq!(other.ocsp_response.as_deref(), Some(&b"of the other"[..]));
     }
-    let stranger = authority.issue(p256, &[]);
-    assert!(!set.renew_ocsp_response(&stranger.chain()[0], b"three"));
-}
-
-#[test]
-fn a_credential_with_another_staple_shares_its_key() {
-    let authority = Authority::new("authority");
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
-    let leaf = params.signed_by(&key, &authority.0).unwrap().der().clone();
-    let key = Arc::new(tercel::crypto::SigningKey::from_der(&key.serialize_der()).unwrap());
-    let only = SignatureScheme::ECDSA_SECP256R1_SHA256;
-    let original =
-        Credential::with_signer(vec![leaf], key.clone()).unwrap().signature_schemes(vec![only]);
-    let renewed = original.with_ocsp_response(b"new".to_vec());
-    assert_eq!(Arc::strong_count(&key), 3);
-    assert_eq!(renewed.chain(), original.chain());
-    assert!(renewed.covers(NAME));
-    let client = speaking(TLS13).roots(authority.roots()).build().unwrap();
-    let server = ServerConfig::builder().credential(renewed).build().unwrap();
-    let facts = Pair::new(&client, &server, NAME).connect().unwrap().client.connection.facts;
-    assert_eq!(facts.ocsp_response.as_deref(), Some(&b"new"[..]));
-    assert_eq!(facts.peer_signature_scheme, Some(only));
+    let [first, second, third] = ["first", "second", "third"].map(Authority::new);
+    let p256 = &rcgen::PKCS_ECDSA_P256_SHA256;
+    let own = [&first, &second].map(|authority| Arc::new(authority.issue(p256, &[])));
+    let reserved = Policy::Here(Arc::new(Reserved(own.to_vec())) as _);
+    let server = ServerConfig::builder().credentials(reserved).build().unwrap();
+    let shown_to = |names| {
+        let client = speaking(TLS13)
+            .verifier(Policy::Here(Arc::new(AcceptAnyPeer) as _))
+            .certificate_authorities(names)
+            .build()
+            .unwrap();
+        let ends = Pair::new(&client, &server, NAME).connect().ok()?;
+        let chain = ends.client.connection.facts.peer_chain().to_vec();
+        own.iter().position(|each| each.chain() == chain)
+    };
+    // Who names nobody may know anybody.
+    assert_eq!(shown_to(Vec::new()), Some(0));
+    assert_eq!(shown_to(second.names()), Some(1));
+    assert_eq!(shown_to(third.names()), None);
 }

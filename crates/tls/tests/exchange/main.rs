@@ -22,6 +22,7 @@ mod ports;
 mod questions;
 mod raw_public_keys;
 mod reads;
+mod renewal;
 mod resumed_trust;
 mod resumption;
 mod secrets;
