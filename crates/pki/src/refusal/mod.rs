@@ -66,7 +66,11 @@ impl fmt::Display for Refusal {
             }
             _ => write!(f, "{}", self.reason)?,
         }
-        if let RefusalReason::Expired { .. } | RefusalReason::NotYetValid { .. } = self.reason {
+        if let RefusalReason::Expired { .. }
+        | RefusalReason::NotYetValid { .. }
+        | RefusalReason::StapleExpired { .. }
+        | RefusalReason::StapleNotYetValid { .. } = self.reason
+        {
             write!(f, "; it is {} now", ReadableTime(self.time))?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What an OCSP response says: of which certificate, from when to when. RFC 6960 2.2, 2.4, 4.1.1
 
 use tercel_crypto::HashAlgorithm;
-use tercel_pki::{OcspPolicy, RefusalReason, Staple};
+use tercel_pki::{OcspPolicy, RefusalReason, Staple, Usage};
 
 use super::{ACCEPTED, Scene};
 use crate::ocsp_maker::{Digest, Single, revoked, unknown};
@@ -87,6 +87,19 @@ fn a_response_holds_from_this_update_to_next_update_and_five_minutes_around() {
     let next_update = at(next_update);
     let late = RefusalReason::StapleExpired { next_update };
     assert_eq!(judged(next_update.as_secs() + 301), Err(late));
+}
+
+#[test]
+fn a_refusal_for_its_age_says_what_time_it_is() {
+    let scene = Scene::new();
+    let response = scene.sign(&scene.response());
+    let verifier = scene.verifier(OcspPolicy::Require);
+    let staple = Some(Staple::Response(&response));
+    let late = at(1_780_100_000);
+    let refusal = verifier.verify(Usage::Server, &scene.chain, None, staple, late).unwrap_err();
+    let expected = "the stapled OCSP response is out of date since 2026-05-29 00:00:00 UTC; \
+        it is 2026-05-30 00:13:20 UTC now";
+    assert_eq!(refusal.to_string(), expected);
 }
 
 #[test]
