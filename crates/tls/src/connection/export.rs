@@ -12,14 +12,15 @@ use crate::keys::tls13::ExporterSecret;
 /// Derives keying material for other protocols from a connection.
 pub struct Exporter(Kind);
 
+/// In boxes, so that a secret is not left behind wherever the connection was moved from.
 enum Kind {
-    Tls13(ExporterSecret),
+    Tls13(Box<ExporterSecret>),
     Tls12(Box<Exporter12>),
 }
 
 impl Exporter {
     pub(crate) fn tls13(secret: ExporterSecret) -> Self {
-        Self(Kind::Tls13(secret))
+        Self(Kind::Tls13(Box::new(secret)))
     }
 
     pub(crate) fn tls12(exporter: Exporter12) -> Self {
