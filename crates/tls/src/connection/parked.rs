@@ -20,8 +20,8 @@ impl Connection {
 }
 
 impl Sender {
-    /// Lets the expanded key go, some 560 bytes. The next record makes it again, which costs about as
-    /// much as sealing a kilobyte; nothing else changes.
+    /// Lets the expanded key go, some 560 bytes. The next record makes it again, at the price of one key
+    /// derivation; nothing else changes.
     pub fn park(&mut self) {
         self.sealer.park();
     }

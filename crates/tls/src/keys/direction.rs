@@ -64,7 +64,9 @@ impl Keys {
         }
         let length = suite.aead.key_len().saturating_add(Construction::tls12(suite.aead).iv_len());
         let fits = bytes.len() == length;
-        fits.then(|| Self::Tls12(WriteKey { algorithm: suite.aead, bytes: ShortSecret::new(bytes) }))
+        fits.then(|| {
+            Self::Tls12(WriteKey { algorithm: suite.aead, bytes: ShortSecret::new(bytes) })
+        })
     }
 }
 

@@ -13,6 +13,7 @@ mod identity;
 mod ml_dsa;
 mod negotiation;
 mod pair;
+mod parked;
 mod pending;
 mod questions;
 mod raw_public_keys;

@@ -19,8 +19,8 @@ use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
 use crate::handshake::transcript::Transcript;
-use crate::keys::suite::{Authentication, Suite};
 use crate::keys::direction::Keys;
+use crate::keys::suite::{Authentication, Suite};
 use crate::keys::tls12::MainSecret12;
 
 /// The two randoms of a handshake.
