@@ -13,6 +13,7 @@ pub(crate) mod receiver;
 pub(crate) mod sender;
 pub(crate) mod stream;
 pub(crate) mod tickets;
+pub(crate) mod traffic_keys;
 
 use export::Exporter;
 use facts::Facts;

@@ -25,4 +25,5 @@ mod signatures;
 mod sizes;
 mod strangers;
 mod streams;
+mod traffic_keys;
 mod updates;
