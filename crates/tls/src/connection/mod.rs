@@ -10,6 +10,7 @@ pub(crate) mod link;
 pub(crate) mod parked;
 pub(crate) mod post_handshake;
 pub(crate) mod receiver;
+pub(crate) mod saved;
 pub(crate) mod sender;
 pub(crate) mod stream;
 pub(crate) mod tickets;

@@ -1,6 +1,6 @@
 //! A connection's keys on their way to another record layer, such as the kernel's.
 //!
-//! Must not know: what that layer is. Next: `keys/direction.rs`.
+//! Must not know: what that layer is. Next: `keys/direction.rs`; [`super::saved`], if it is ours.
 
 use tercel_crypto::AeadAlgorithm;
 use tercel_wire::ProtocolVersion;

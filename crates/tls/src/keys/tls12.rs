@@ -4,6 +4,7 @@
 //! Next: `handshake/tls12/`.
 
 use tercel_crypto::{Digest, HashAlgorithm, Secret, SharedSecret, ShortSecret, Tls12Prf};
+use tercel_wire::{Reader, Writer};
 
 use super::direction::{Keys, WriteKey};
 use super::suite::Suite;
@@ -118,6 +119,26 @@ impl Exporter12 {
     ) -> Self {
         let (secret, hash) = (ShortSecret::new(main.as_bytes()), main.suite.hash);
         Self { secret, hash, client_random, server_random, extended }
+    }
+
+    pub(crate) fn write(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.secret.as_bytes());
+        w.u8(u8::from(self.extended));
+        w.bytes(&self.client_random);
+        w.bytes(&self.server_random);
+    }
+
+    /// What [`Self::write`] wrote, in a connection of this suite.
+    pub(crate) fn read(r: &mut Reader<'_>, suite: &Suite) -> Option<Self> {
+        let secret = r.opaque8().ok().filter(|secret| secret.len() == MAIN_SECRET)?;
+        let extended = match r.u8().ok()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let (client_random, server_random) = (*r.array().ok()?, *r.array().ok()?);
+        let (secret, hash) = (ShortSecret::new(secret), suite.hash);
+        Some(Self { secret, hash, extended, client_random, server_random })
     }
 
     /// Unlike in TLS 1.3, no context and an empty context differ. RFC 5705 4

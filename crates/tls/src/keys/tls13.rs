@@ -9,6 +9,7 @@
 use tercel_crypto::{
     AeadAlgorithm, Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret, ShortSecret,
 };
+use tercel_wire::{Reader, Writer};
 
 use super::direction::WriteKey;
 use super::suite::Suite;
@@ -156,6 +157,16 @@ pub(crate) struct ResumptionSecret {
 }
 
 impl ResumptionSecret {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.secret.as_bytes()
+    }
+
+    /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
+    pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
+        let fits = bytes.len() == suite.hash.output_len();
+        fits.then(|| Self { secret: Secret::new(bytes), hash: suite.hash })
+    }
+
     /// The key that goes with the ticket of this nonce. RFC 9846 4.7.1
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
@@ -240,6 +251,22 @@ pub(crate) struct ExporterSecret {
 }
 
 impl ExporterSecret {
+    /// Its length says which hash it is for.
+    pub(crate) fn write(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.secret.as_bytes());
+    }
+
+    /// What [`Self::write`] wrote.
+    pub(crate) fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let bytes = r.opaque8().ok()?;
+        let hash = match bytes.len() {
+            32 => HashAlgorithm::Sha256,
+            48 => HashAlgorithm::Sha384,
+            _ => return None,
+        };
+        Some(Self { secret: ShortSecret::new(bytes), hash })
+    }
+
     fn new(hash: HashAlgorithm, secret: &Secret) -> Self {
         Self { secret: ShortSecret::new(secret.as_bytes()), hash }
     }

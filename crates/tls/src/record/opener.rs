@@ -59,6 +59,19 @@ impl Opener {
         self.max_plaintext = bytes;
     }
 
+    pub(crate) fn max_plaintext(&self) -> u16 {
+        self.max_plaintext
+    }
+
+    /// Records without content since the last one that had some.
+    pub(crate) fn empty_records(&self) -> u8 {
+        self.empty_records
+    }
+
+    pub(crate) fn set_empty_records(&mut self, count: u8) {
+        self.empty_records = count;
+    }
+
     pub(crate) fn install(&mut self, protection: Protection) {
         self.protection = Some(protection);
         self.plain_alert = false;

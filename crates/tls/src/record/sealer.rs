@@ -46,6 +46,10 @@ impl Sealer {
         self.padding = padding;
     }
 
+    pub(crate) fn padding(&self) -> Padding {
+        self.padding
+    }
+
     /// The most plaintext bytes a record carries from now on.
     pub(crate) fn set_max_fragment(&mut self, bytes: u16) {
         self.max_fragment = bytes.clamp(1, 1 << 14);

@@ -20,6 +20,7 @@ mod raw_public_keys;
 mod reads;
 mod resumed_trust;
 mod resumption;
+mod saved;
 mod secrets;
 mod signatures;
 mod sizes;

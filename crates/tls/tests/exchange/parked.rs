@@ -153,7 +153,7 @@ fn configs(suite: CipherSuite) -> (Arc<ClientConfig>, Arc<ServerConfig>) {
 
 /// Data both ways, key updates of every kind, closure; `meanwhile` is called between all steps.
 /// All bytes that were sent, and what was exported.
-fn play(
+pub(crate) fn play(
     mut ends: Ends,
     version: ProtocolVersion,
     mut meanwhile: impl FnMut(&mut End, &mut End),
@@ -192,10 +192,10 @@ fn play(
 }
 
 /// Dice that fall the same way for the same seed.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
         (self.0 >> 33) as usize % bound
     }
