@@ -217,7 +217,7 @@ fn part(ends: Ends, given: Side) -> (Connection, crate::pair::End) {
 }
 
 fn gave_back(refused: tercel::NotHandedOver) -> tercel::TrafficKeys {
-    panic!("{refused:?}")
+    panic!("{}", Error::from(refused))
 }
 
 fn refused_for(

@@ -29,6 +29,8 @@ enum Outcome {
     Absent(String),
 }
 
+type Group = (&'static str, fn() -> Outcome);
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     #[cfg(unix)]
@@ -37,8 +39,7 @@ fn main() {
             return process::go_on(side);
         }
     }
-    let groups: [(&str, fn() -> Outcome); 2] =
-        [("kernel_tls", kernel_tls), ("another_process", another_process)];
+    let groups: [Group; 2] = [("kernel_tls", kernel_tls), ("another_process", another_process)];
     let names: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
     let mut passed = 0;
     for (name, group) in groups {

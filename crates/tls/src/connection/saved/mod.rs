@@ -65,7 +65,7 @@ impl Connection {
     /// The connection, with the reason: [`Local::Failed`] after an error, when there is nothing left to go on with;
     /// [`Local::Encode`] if a part of it is longer than its length field.
     pub fn save(mut self) -> Result<Zeroizing<Vec<u8>>, NotHandedOver> {
-        match self.to_bytes() {
+        match self.encode() {
             Ok(bytes) => Ok(bytes),
             Err(reason) => Err(NotHandedOver { connection: Box::new(self), reason }),
         }
@@ -90,7 +90,7 @@ impl Connection {
         restore(bytes, Side::Server, &config.common, None)
     }
 
-    fn to_bytes(&mut self) -> Result<Zeroizing<Vec<u8>>, Error> {
+    fn encode(&mut self) -> Result<Zeroizing<Vec<u8>>, Error> {
         let Self { sender, receiver, facts, exporter, early_exporter } = self;
         if let receiver::State::Failed(_) = receiver.state {
             return Err(Local::Failed.into());
