@@ -44,10 +44,6 @@ impl ClientSessionKey {
         Self { server_name, port, configuration }
     }
 
-    pub(crate) fn configuration(&self) -> &[u8; 32] {
-        &self.configuration
-    }
-
     /// `name 1.. | has port 1 | [port 2] | configuration 32`
     pub(crate) fn write(&self, writer: &mut Writer<'_>) {
         writer.opaque8(self.server_name.to_str().as_bytes());

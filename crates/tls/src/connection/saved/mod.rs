@@ -73,8 +73,8 @@ impl Connection {
 
     /// A client's connection out of the bytes that [`Self::save`] gave. Its keys are made when they are needed first.
     ///
-    /// Tickets that arrive later go to the store of `config`, if its demands on servers are those that the
-    /// connection was made under.
+    /// Tickets that arrive later go to the store of `config`, for clients with the same demands on servers as the
+    /// one that the connection was made by.
     ///
     /// # Errors
     /// If these are not the bytes of a client's connection, or not in the form that this version knows.

@@ -49,10 +49,8 @@ pub(super) fn read(
         return None;
     }
     let secret = ResumptionSecret::from_bytes(suite, template.secret.as_bytes())?;
-    let store = config.resumption.store.as_ref();
-    // What was trusted by other rules is not stored under these.
-    let fitting = store.filter(|_| key.configuration() == &config.resumption.context);
-    Some(fitting.map(|store| {
+    // The key names the demands that the server met: a configuration with others will not find the session.
+    Some(config.resumption.store.as_ref().map(|store| {
         let clock = Arc::clone(&config.common.clock);
         Box::new(TicketTaker { secret, template, key, store: Arc::clone(store), clock, left })
     }))
