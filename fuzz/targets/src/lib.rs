@@ -8,6 +8,7 @@
 //! | messages, records, alerts | `messages.rs` |
 //! | one side of a handshake, against any bytes | `one_sided.rs` |
 //! | both sides, and whoever sits between them | `two_sided/mod.rs` |
+//! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
 //! | stapled OCSP responses | `ocsp.rs` |
 //!
@@ -22,6 +23,7 @@ mod messages;
 mod ocsp;
 mod one_sided;
 mod peer;
+mod saved;
 mod script;
 mod two_sided;
 
@@ -33,4 +35,5 @@ pub use messages::{
 };
 pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
+pub use saved::{connections, saved_connection};
 pub use two_sided::{flights, two_sided};
