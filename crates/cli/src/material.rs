@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use tercel::crypto::SigningKey;
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::SubjectPublicKeyInfoDer;
@@ -40,6 +40,14 @@ pub(crate) fn public_keys(file: &Path) -> Result<Vec<SubjectPublicKeyInfoDer<'st
         bail!("{}: there is no public key in it", name(file));
     }
     Ok(keys)
+}
+
+/// An OCSP response. Whether it is any good is for clients to say.
+pub(crate) fn ocsp_response(file: &Path) -> Result<Vec<u8>> {
+    let response = read(file)?;
+    // A SEQUENCE; most likely to be given by mistake is PEM.
+    ensure!(response.first() == Some(&0x30), "{}: no OCSP response in DER", name(file));
+    Ok(response)
 }
 
 /// Trust anchors from a PEM file.

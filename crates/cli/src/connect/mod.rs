@@ -15,8 +15,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use tercel::Misuse;
-use tercel::pki::Roots;
-use tercel::{AcceptAnyPeer, ClientConfig, ClientConfigBuilder, Connection, Handshake, Policy};
+use tercel::pki::{ChainVerifier, OcspPolicy, Roots};
+use tercel::{
+    AcceptAnyPeer, ChainPolicy, ClientConfig, ClientConfigBuilder, Connection, Handshake, Policy,
+};
 
 use crate::transport::Transport;
 use crate::{explain, material};
@@ -95,12 +97,17 @@ fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfig
         Some(file) => builder.trusted_raw_keys(material::public_keys(file)?),
         None => builder,
     };
-    Ok(match &options.ca {
-        Some(file) => builder.roots(material::roots(file)?),
+    let roots = match (&options.ca, &options.server_keys) {
+        (Some(file), _) => material::roots(file)?,
         // Keys that were named are all that is trusted.
-        None if options.server_keys.is_some() => builder,
-        None => builder.roots(Roots::native()?.roots),
-    })
+        (None, Some(_)) => return Ok(builder),
+        (None, None) => Roots::native()?.roots,
+    };
+    if !options.require_ocsp {
+        return Ok(builder.roots(roots));
+    }
+    let verifier = ChainVerifier::builder(Arc::new(roots)).ocsp_policy(OcspPolicy::Require).build();
+    Ok(builder.verifier(Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier?)))))
 }
 
 /// What is sent before the first byte of standard input.

@@ -71,6 +71,9 @@ impl Identity {
         let mut credentials = pairs
             .map(|(certificates, key)| material::credential(certificates, key))
             .collect::<Result<Vec<_>>>()?;
+        for (credential, file) in credentials.iter_mut().zip(&options.ocsp) {
+            *credential = credential.with_ocsp_response(material::ocsp_response(file)?);
+        }
         if let Some(key) = &options.raw_key {
             credentials.push(material::raw_public_key(key)?);
         }

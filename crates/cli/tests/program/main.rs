@@ -7,6 +7,7 @@ mod echo;
 mod files;
 mod limits;
 mod negotiation;
+mod ocsp;
 mod raw_keys;
 mod refusals;
 mod sessions;
