@@ -44,11 +44,11 @@ impl SessionFile {
 }
 
 /// Tells command lines apart that trust or show different things, so that none resumes what another
-/// has agreed on. Roots and protocols are told apart by the library.
+/// has agreed on.
 pub(crate) fn label(options: &Options) -> Result<Vec<u8>> {
     let mut hash = Hash::new(HashAlgorithm::Sha256);
-    hash.update(if options.insecure { b"insecure" } else { b"verified" });
-    for file in [&options.server_keys, &options.cert, &options.raw_key] {
+    hash.update(&[options.insecure.into(), options.require_ocsp.into()]);
+    for file in [&options.ca, &options.server_keys, &options.cert, &options.raw_key] {
         let content = file.as_deref().map(material::read).transpose()?;
         let content = content.as_deref().unwrap_or_default();
         hash.update(&content.len().to_be_bytes());

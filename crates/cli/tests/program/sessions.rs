@@ -1,6 +1,6 @@
 //! Sessions are resumed across runs of the program, and early data goes with them.
 
-use super::support::{Folder, Outcome, Server, connect, payload, run, tercel};
+use super::support::{Folder, Leaf, Outcome, Server, connect, payload, run, tercel};
 
 /// Two runs with one session file.
 fn twice(server: &Server, folder: &Folder, options: &[&str], input: &[u8]) -> [Outcome; 2] {
@@ -50,6 +50,25 @@ fn what_was_agreed_without_verification_is_not_resumed_with_it() {
     let options = ["--session-file", file.as_str(), "--name", "localhost"];
     let verified = server.connect(&options, b"word").success();
     assert_eq!(verified.reported("resumed"), ["no"]);
+}
+
+#[test]
+fn what_other_roots_vouched_for_is_not_resumed() {
+    let server = Server::start(&["--echo"]);
+    let folder = Folder::new();
+    let file = folder.file("sessions").display().to_string();
+    let key = rcgen::KeyPair::generate().unwrap();
+    // A trusted key besides makes a verifier that has no fingerprint of its own.
+    let key = folder.write("key.pub", key.public_key_pem());
+    Leaf::new("other.example", 2099).write(&folder, "other");
+    let other = folder.file("other-ca.pem").display().to_string();
+    let options = ["--session-file", &file, "--name", "localhost", "--server-keys", &key];
+    for resumed in ["no", "yes"] {
+        let outcome = server.connect(&options, b"word").success();
+        assert_eq!(outcome.reported("resumed"), [resumed]);
+    }
+    let outcome = connect(&server.address, &[&options[..], &["--ca", &other]].concat(), b"word");
+    assert!(outcome.failure().contains("issuer is unknown"), "{}", outcome.said);
 }
 
 #[cfg(unix)]
