@@ -10,6 +10,7 @@ use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use super::compression::{self, CompressCertificate};
 use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
 use super::scheme;
+use crate::handshake::hello::group;
 use crate::keys::suite::{self, Suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
@@ -193,7 +194,8 @@ impl Common {
         if self.groups.is_empty() {
             return Err(ConfigError::NoGroup);
         }
-        if let Some(group) = self.groups.iter().find(|group| !GROUPS.contains(group)) {
+        let is_known = |group: &&NamedGroup| group::algorithm(**group).is_some();
+        if let Some(group) = self.groups.iter().find(|group| !is_known(group)) {
             return Err(ConfigError::UnknownGroup(*group));
         }
         let for_certificates = self.certificate_signature_schemes.as_deref();
@@ -266,7 +268,7 @@ fn version_of(suite: &Suite) -> ProtocolVersion {
     if suite.is_tls13() { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 }
 }
 
-/// Every group we have, hybrids first.
+/// What is offered by default. ML-KEM alone is not: a hybrid holds if either half does.
 pub(crate) const GROUPS: &[NamedGroup] = &[
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,

@@ -224,7 +224,7 @@ impl Offer {
             .groups
             .iter()
             .copied()
-            .filter(|group| tls13 || !negotiate::is_hybrid(*group))
+            .filter(|group| tls13 || !negotiate::is_post_quantum(*group))
             .collect();
         let entries: Vec<KeyShareEntry<'_>> = shares
             .iter()
