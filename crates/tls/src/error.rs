@@ -347,8 +347,26 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         | R::InvalidCrl
         | R::UntrustedRawKey
         | R::Other => A::CERTIFICATE_UNKNOWN,
+        R::ByVerifier { alert } => chosen_alert(AlertDescription(alert)),
         // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
         _ => A::BAD_CERTIFICATE,
+    }
+}
+
+/// The alert that a verifier wants, if it tells of a peer that is not acceptable.
+fn chosen_alert(alert: AlertDescription) -> AlertDescription {
+    use AlertDescription as A;
+    match alert {
+        A::HANDSHAKE_FAILURE
+        | A::BAD_CERTIFICATE
+        | A::UNSUPPORTED_CERTIFICATE
+        | A::CERTIFICATE_REVOKED
+        | A::CERTIFICATE_EXPIRED
+        | A::UNKNOWN_CA
+        | A::ACCESS_DENIED
+        | A::INSUFFICIENT_SECURITY
+        | A::BAD_CERTIFICATE_STATUS_RESPONSE => alert,
+        _ => A::CERTIFICATE_UNKNOWN,
     }
 }
 
