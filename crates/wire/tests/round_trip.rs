@@ -348,6 +348,7 @@ proptest! {
             ticket: m.string(),
             extensions: NewSessionTicketExtensions {
                 early_data: m.pick(0, m.number),
+                tls_flags: m.pick(2, TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
                 unknown: m.pick(1, UnknownExtensions::of(&unknown)).unwrap_or_default(),
                 received: ExtensionBlock::default(),
             },

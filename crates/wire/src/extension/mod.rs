@@ -31,6 +31,7 @@ mod status_request;
 mod supported_groups;
 mod supported_versions;
 mod ticket_request;
+mod tls_flags;
 
 pub use block::{ExtensionBlock, UnknownExtensions};
 pub use certificate_authorities::DistinguishedName;
@@ -47,3 +48,4 @@ pub use signed_certificate_timestamp::SerializedSct;
 pub(crate) use status_request::status;
 pub use status_request::{CertificateStatus, CertificateStatusRequest, ResponderId};
 pub use ticket_request::TicketRequest;
+pub use tls_flags::TlsFlags;

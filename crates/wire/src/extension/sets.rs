@@ -9,7 +9,7 @@ use super::set::extension_set;
 use super::{
     CertificateStatus, CertificateStatusRequest, DistinguishedName, ExtensionBlock, KeyShareEntry,
     OfferedPsks, OidFilter, ProtocolName, SerializedSct, ServerKeyShare, ServerNameOffer,
-    TicketRequest, UnknownExtensions,
+    TicketRequest, TlsFlags, UnknownExtensions,
 };
 use crate::{
     CertificateCompressionAlgorithm, CertificateType, DecodeError, EcPointFormat, ExtensionType,
@@ -181,5 +181,7 @@ extension_set! {
     NewSessionTicketExtensions {
         /// How many bytes of early data the ticket allows. RFC 9846 4.3.10
         early_data: u32 = EARLY_DATA, early_data;
+        /// What else the ticket is good for. draft-ietf-tls-tlsflags 2
+        tls_flags: TlsFlags<'a> = TLS_FLAGS, tls_flags;
     }
 }
