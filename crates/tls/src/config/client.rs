@@ -35,6 +35,7 @@ pub struct ClientConfig {
     pub(crate) server_certificate_types: Vec<CertificateType>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
     pub(crate) key_shares: Option<Vec<NamedGroup>>,
+    pub(crate) server_groups: Vec<NamedGroup>,
     pub(crate) send_server_name: bool,
     pub(crate) request_ocsp: bool,
     pub(crate) request_timestamps: bool,
@@ -58,6 +59,7 @@ impl ClientConfig {
             server_certificate_types: None,
             client_certificate_types: None,
             key_shares: None,
+            server_groups: Vec::new(),
             send_server_name: true,
             request_ocsp: true,
             request_timestamps: false,
@@ -82,6 +84,7 @@ pub struct ClientConfigBuilder {
     server_certificate_types: Option<Vec<CertificateType>>,
     client_certificate_types: Option<Vec<CertificateType>>,
     key_shares: Option<Vec<NamedGroup>>,
+    server_groups: Vec<NamedGroup>,
     send_server_name: bool,
     request_ocsp: bool,
     request_timestamps: bool,
@@ -150,11 +153,20 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// The groups to send a key share for at once, of those that are used at all. Default: the first group, and the classic half of
-    /// it when that is a group of ours too, which costs nothing.
+    /// The groups to send a key share for at once, of those that are used at all. Default: the first group,
+    /// and the classic half of it when that is a group of ours too, which costs nothing.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
         self.key_shares = Some(groups.to_vec());
+        self
+    }
+
+    /// Groups that the server is known to take, in any order, from DNS or from an earlier connection. A share
+    /// is then sent for the best of ours among them, instead of those of [`Self::key_shares`]. What is not true
+    /// costs a round trip and nothing else. draft-ietf-tls-key-share-prediction 3
+    #[must_use]
+    pub fn server_groups_hint(mut self, groups: &[NamedGroup]) -> Self {
+        self.server_groups = groups.to_vec();
         self
     }
 
@@ -287,6 +299,7 @@ impl ClientConfigBuilder {
             common,
             credentials: self.credentials,
             key_shares: self.key_shares,
+            server_groups: self.server_groups,
             send_server_name: self.send_server_name,
             request_ocsp: self.request_ocsp,
             request_timestamps: self.request_timestamps,

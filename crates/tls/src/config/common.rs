@@ -78,6 +78,8 @@ pub enum ConfigError {
     BadCertificateTypes,
     /// Trusted raw keys are of no use beside a verifier that is asked about every peer.
     RawKeysBesideAsk,
+    /// Of a digest of a client's certificate nobody can tell whether it is still to be trusted.
+    DigestsCannotBeVerified,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
     BadRecordSizeLimit,
     /// What goes into one record must lie between 64 and 16384 bytes.
@@ -124,6 +126,9 @@ impl fmt::Display for ConfigError {
             }
             Self::RawKeysBesideAsk => {
                 f.write_str("trusted raw keys need a verifier that is not to be asked")
+            }
+            Self::DigestsCannotBeVerified => {
+                f.write_str("of digests of certificates none can be verified again")
             }
             Self::BadRecordSizeLimit => {
                 f.write_str("a record size limit must lie between 64 and 16385")

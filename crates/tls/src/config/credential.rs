@@ -10,8 +10,8 @@ use arc_swap::ArcSwap;
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
 use tercel_wire::{
-    CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, Reader, SerializedSct,
-    SignatureScheme,
+    CertificateType, ClientCertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion,
+    Reader, SerializedSct, SignatureScheme,
 };
 
 use super::compressed_forms::CompressedForms;
@@ -343,6 +343,8 @@ pub struct CredentialRequest<'a> {
     pub certificate_types: List<'a, CertificateType>,
     /// TLS 1.2: whether the cipher suites in common allow (RSA, ECDSA and EdDSA) keys.
     pub key_kinds: (bool, bool),
+    /// The kinds of key that a TLS 1.2 server names in its request. RFC 5246 7.4.4
+    pub client_certificate_types: Option<List<'a, ClientCertificateType>>,
     /// The authorities the peer says it trusts.
     pub authorities: Option<List<'a, DistinguishedName<'a>>>,
 }

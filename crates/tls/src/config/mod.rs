@@ -14,4 +14,5 @@ pub(crate) mod policy;
 pub(crate) mod resumption;
 pub(crate) mod scheme;
 pub(crate) mod server;
+mod server_sessions;
 pub(crate) mod verifier;

@@ -35,6 +35,7 @@ pub struct ServerConfig {
     pub(crate) client_certificate_types: Vec<CertificateType>,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
+    pub(crate) acknowledge_server_name: bool,
     pub(crate) resumption: ServerResumption,
 }
 
@@ -76,6 +77,7 @@ impl ServerConfig {
             client_certificate_types: None,
             client_order: false,
             ignore_unknown_alpn: false,
+            acknowledge_server_name: true,
             resumption: ServerResumption::new(),
             default_tickets: true,
         }
@@ -96,7 +98,8 @@ pub struct ServerConfigBuilder {
     client_certificate_types: Option<Vec<CertificateType>>,
     client_order: bool,
     ignore_unknown_alpn: bool,
-    resumption: ServerResumption,
+    acknowledge_server_name: bool,
+    pub(super) resumption: ServerResumption,
     default_tickets: bool,
 }
 
@@ -191,6 +194,14 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn ignore_unknown_alpn(mut self, on: bool) -> Self {
         self.ignore_unknown_alpn = on;
+        self
+    }
+
+    /// Whether clients are told that the name they asked for was understood. Default: yes. A server to
+    /// which names make no difference does not have to. RFC 6066 3
+    #[must_use]
+    pub fn acknowledge_server_name(mut self, on: bool) -> Self {
+        self.acknowledge_server_name = on;
         self
     }
 
@@ -293,7 +304,10 @@ impl ServerConfigBuilder {
             let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
-        resumption.context = context(&resumption.label, self.client_auth, client_verifier.as_ref());
+        if resumption.digests_only && resumption.verify_again {
+            return Err(ConfigError::DigestsCannotBeVerified);
+        }
+        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref());
         Ok(Arc::new(ServerConfig {
             common,
             credentials,
@@ -304,6 +318,7 @@ impl ServerConfigBuilder {
             client_certificate_types,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
+            acknowledge_server_name: self.acknowledge_server_name,
             resumption,
         }))
     }

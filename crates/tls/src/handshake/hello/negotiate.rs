@@ -173,6 +173,7 @@ pub(crate) fn credential_request<'a>(
         groups: hello.extensions.supported_groups,
         certificate_types: certificate_type::of_server(hello),
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),
+        client_certificate_types: None,
         authorities: hello.extensions.certificate_authorities,
     })
 }

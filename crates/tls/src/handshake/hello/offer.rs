@@ -352,6 +352,12 @@ fn exchanges(config: &ClientConfig) -> Result<Vec<KeyExchange>, Error> {
         let algorithm: KeyExchangeAlgorithm = group::algorithm(*group).ok_or(Local::Encode)?;
         KeyExchange::generate(algorithm).map_err(Error::from)
     };
+    let ours = config.common.groups.iter();
+    let predicted = ours.filter(|group| config.server_groups.contains(group)).take(1);
+    let predicted = predicted.map(generate).collect::<Result<Vec<_>, _>>()?;
+    if !predicted.is_empty() {
+        return Ok(predicted);
+    }
     match &config.key_shares {
         Some(groups) => groups.iter().map(generate).collect(),
         None => config.common.groups.iter().take(1).map(generate).collect(),

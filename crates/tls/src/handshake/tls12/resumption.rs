@@ -218,7 +218,8 @@ pub(crate) async fn resume(
     let authenticated = session.authenticated;
     let old = (session.identity.clone(), session.by_ticket, session.created, session.lifetime);
     session.into_facts(&mut facts);
-    let mut next = client_session::template(config, &facts, suite, Some(authenticated));
+    let mut next =
+        client_session::template(config, &offer.server_name, &facts, suite, Some(authenticated));
     next.secret = Secret::new(main.as_bytes());
     // The same session goes on, under a new ticket if there is one.
     (next.identity, next.by_ticket, next.created, next.lifetime) = old;
@@ -264,7 +265,7 @@ pub(crate) fn keep_new(
     facts: &Facts,
     ticket: Option<Ticket>,
 ) {
-    let mut session = client_session::template(config, facts, suite, None);
+    let mut session = client_session::template(config, &offer.server_name, facts, suite, None);
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
         client_session::keep_ticket(config, &offer.server_name, session, ticket);

@@ -1,0 +1,134 @@
+//! Small wishes of an application, and what the peer sees of each.
+//!
+//! For: predicted groups, a name that is not acknowledged, an alert of the verifier's choice, the kinds of
+//! certificate that are asked for. Must not know: configurations beyond that. Next: `negotiation.rs`.
+
+use std::sync::{Arc, Mutex};
+
+use tercel::pki::{Refusal, RefusalReason};
+use tercel::wire::{
+    AlertDescription, ClientCertificateType, ClientHello, HandshakeMessage, List, NamedGroup,
+    ProtocolVersion, ServerHello,
+};
+use tercel::{
+    ClientAuth, ClientConfig, Credential, CredentialRequest, Error, PeerIdentity, Policy,
+    SelectCredential, VerifyPeer,
+};
+
+use crate::identity::{NAME, client, plain, roots, server};
+use crate::pair::{Pair, records};
+
+#[test]
+fn a_share_is_sent_for_the_best_group_that_the_server_is_known_to_take() {
+    const OURS: [NamedGroup; 3] =
+        [NamedGroup::X25519MLKEM768, NamedGroup::SECP256R1, NamedGroup::SECP384R1];
+    let shares = |hint: &[NamedGroup], explicit: &[NamedGroup]| {
+        let config = client().groups(&OURS).key_shares(explicit).server_groups_hint(hint).build();
+        let mut sent = Vec::new();
+        let (config, (_, server)) = (config.unwrap(), plain());
+        let ends = Pair::new(&config, &server, NAME)
+            .tap_to_server(|bytes| {
+                if sent.is_empty() {
+                    let hello = ClientHello::parse(&bytes[9..]).unwrap();
+                    let shares = hello.extensions.key_share.unwrap();
+                    sent.extend(shares.iter().map(|share| share.group));
+                }
+            })
+            .connect()
+            .unwrap();
+        (sent, ends.client.connection.facts.retried)
+    };
+    let (p256, p384) = (NamedGroup::SECP256R1, NamedGroup::SECP384R1);
+    // Our order decides, not the hint's.
+    assert_eq!(shares(&[p384, p256], &[OURS[0]]).0, [p256]);
+    assert_eq!(shares(&[p384], &[]).0, [p384]);
+    // A hint that names nothing of ours leaves things as they are.
+    assert_eq!(shares(&[NamedGroup::X448], &[p384]).0, [p384]);
+    // A wrong one costs a round trip: this server would rather have the first.
+    assert!(shares(&[p384], &[]).1);
+}
+
+#[test]
+fn a_name_is_acknowledged_unless_the_server_is_told_not_to() {
+    for acknowledges in [true, false] {
+        let client = client().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+        let server = server().acknowledge_server_name(acknowledges).build().unwrap();
+        let mut first = Vec::new();
+        let ends = Pair::new(&client, &server, NAME)
+            .tap_to_client(|bytes| first.extend_from_slice(bytes))
+            .connect()
+            .unwrap();
+        let message = &records(&first)[0].1;
+        let length = usize::from(u16::from_be_bytes([message[2], message[3]]));
+        let hello = ServerHello::parse(&message[4..4 + length]).unwrap();
+        assert_eq!(hello.extensions.server_name.is_some(), acknowledges);
+        assert_eq!(ends.server.connection.facts.server_name.as_deref(), Some(NAME));
+    }
+}
+
+/// Refuses everybody, with this alert.
+struct Refusing(u8);
+
+impl VerifyPeer for Refusing {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        Err(Box::new(Refusal {
+            reason: RefusalReason::ByVerifier { alert: self.0 },
+            chain: Vec::new(),
+            names: Vec::new(),
+            wanted: None,
+            position: None,
+            time: identity.now,
+        }))
+    }
+}
+
+#[test]
+fn a_verifier_chooses_the_alert_among_those_that_refuse_a_peer() {
+    let told = |alert: AlertDescription| {
+        let verifier: Arc<dyn VerifyPeer> = Arc::new(Refusing(alert.0));
+        let client = ClientConfig::builder().verifier(Policy::Here(verifier)).build().unwrap();
+        let failure = Pair::new(&client, &plain().1, NAME).connect().unwrap_err();
+        let Some(Error::AlertReceived(alert)) = failure.server else { panic!("{failure:?}") };
+        alert
+    };
+    for alert in [
+        AlertDescription::HANDSHAKE_FAILURE,
+        AlertDescription::ACCESS_DENIED,
+        AlertDescription::BAD_CERTIFICATE,
+    ] {
+        assert_eq!(told(alert), alert);
+    }
+    // No verifier can make a refusal look like a regular end.
+    for other in
+        [AlertDescription::CLOSE_NOTIFY, AlertDescription::USER_CANCELED, AlertDescription(7)]
+    {
+        assert_eq!(told(other), AlertDescription::CERTIFICATE_UNKNOWN);
+    }
+}
+
+/// Notes the kinds of certificate that a server asks for, and shows none.
+#[derive(Default)]
+struct Listening(Mutex<Vec<Option<Vec<ClientCertificateType>>>>);
+
+impl SelectCredential for Listening {
+    fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        let types = request.client_certificate_types;
+        self.0.lock().unwrap().push(types.map(|types| List::iter(&types).collect()));
+        None
+    }
+}
+
+#[test]
+fn a_client_of_tls12_sees_which_kinds_of_key_the_server_takes() {
+    let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
+    for (version, expected) in
+        [(ProtocolVersion::TLS1_2, Some(types.to_vec())), (ProtocolVersion::TLS1_3, None)]
+    {
+        let listening = Arc::new(Listening::default());
+        let credentials: Arc<dyn SelectCredential> = listening.clone();
+        let client = client().versions(&[version]).credentials(Policy::Here(credentials));
+        let server = server().client_auth(ClientAuth::Optional, roots()).build().unwrap();
+        Pair::new(&client.build().unwrap(), &server, NAME).connect().unwrap();
+        assert_eq!(*listening.0.lock().unwrap(), [expected]);
+    }
+}
