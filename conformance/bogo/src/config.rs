@@ -9,16 +9,20 @@ use std::sync::Arc;
 use tercel::crypto::SigningKey;
 use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::pki_types::ServerName;
+use tercel::wire::{ClientHello, HandshakeMessage};
 use tercel::{
-    AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ClientSessionStore,
-    Clock, ConfigError, Credential, Handshake, Policy, Question, Received, SelectCredential,
-    ServerConfig, SessionStore, VerifyPeer,
+    AcceptAnyPeer, AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder,
+    ClientSessionStore, Clock, ConfigError, Credential, Handshake, Policy, Question, Received,
+    SelectCredential, ServerConfig, SessionStore, VerifyPeer,
 };
 
-use crate::choices::{groups, key_shares, signing_schemes, suites, verified_schemes, versions};
+use crate::choices::{
+    groups, key_shares, server_groups, signing_schemes, suites, verified_schemes, versions,
+};
 use crate::compression::algorithms;
 use crate::host::Host;
 use crate::judge::{Judge, Loaded};
+use crate::options::Policy::{Cnsa1, Cnsa2, Cnsa202407};
 use crate::options::{CredentialOptions, Options, Unfit};
 use crate::sessions::{Sample, Sessions};
 
@@ -67,22 +71,45 @@ impl Setup {
         }
     }
 
-    /// Whether a client that offers this session may send early data: a connection is begun and given up.
+    /// Whether a client that offers this session may send early data.
     pub(crate) fn admits_early_data(&self, session: Vec<u8>) -> Result<bool, Unfit> {
-        let Sided::Client(builder, name) = &self.side else { return Ok(false) };
+        let Sided::Client(_, name) = &self.side else { return Ok(false) };
+        Ok(self.begin(session, name.clone())?.0.early_sender().is_some())
+    }
+
+    /// Whether a client offers this session to a server of another name.
+    pub(crate) fn offers_across_names(&self, session: Vec<u8>) -> Result<bool, Unfit> {
+        let name = ServerName::try_from("another.test").map_err(|_| malformed("-host-name"))?;
+        let (_, sent) = self.begin(session, name)?;
+        // In one record, with the headers of record and message ahead.
+        let hello = sent.get(9..).and_then(|body| ClientHello::parse(body).ok());
+        let hello =
+            hello.ok_or_else(|| Unfit::Unimplemented("a hello of two records".to_owned()))?;
+        Ok(hello.extensions.pre_shared_key.is_some())
+    }
+
+    /// A client's connection that is begun with this session and given up.
+    fn begin(
+        &self,
+        session: Vec<u8>,
+        name: ServerName<'static>,
+    ) -> Result<(Handshake, Vec<u8>), Unfit> {
+        let Sided::Client(builder, _) = &self.side else { return Err(malformed("-server")) };
         let sample: Arc<dyn ClientSessionStore> = Arc::new(Sample(session));
         let config = (**builder).clone().session_store(sample).early_data(true);
         // Whether the server is still trusted is not asked here.
-        let config = config.verify_resumed(false).build();
-        let mut handshake = Handshake::client(config.map_err(unfit)?, name.clone());
-        let begun = handshake.advance(&mut Received::new(), &mut Vec::new());
-        Ok(begun.is_ok() && handshake.early_sender().is_some())
+        let config = config.verify_resumed(false).verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
+        let mut handshake = Handshake::client(config.build().map_err(unfit)?, name);
+        let mut sent = Vec::new();
+        // An error leaves nothing sent, and no way to send early.
+        let _ = handshake.advance(&mut Received::new(), &mut sent);
+        Ok((handshake, sent))
     }
 }
 
 /// What both builders are told. A macro, because the two types share these methods by name only.
 macro_rules! common {
-    ($builder:expr, $options:expr, $sessions:expr) => {{
+    ($builder:expr, $options:expr, $sessions:expr, $hello:expr) => {{
         let options = $options;
         let mut builder = $builder
             .versions(&versions(options))
@@ -91,21 +118,21 @@ macro_rules! common {
             .certificate_compression(algorithms(options))
             .offer_certificate_compression(true)
             .signature_schemes(&verified_schemes(options));
-        if let Some(groups) = groups(options)? {
+        if let Some(groups) = groups(options, $hello)? {
             builder = builder.groups(&groups);
         }
         if let Some(bytes) = options.max_send_fragment {
             builder = builder.max_fragment(bytes);
         }
-        if let Some(policy) = options.policy {
-            builder = builder.cipher_suites(suites(policy)).map_err(unfit)?;
+        if let Some(suites) = suites(options, $hello)? {
+            builder = builder.cipher_suites(&suites).map_err(unfit)?;
         }
         builder
     }};
 }
 
 fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
-    let mut builder = common!(ClientConfig::builder(), options, &judge.sessions)
+    let mut builder = common!(ClientConfig::builder(), options, &judge.sessions, None)
         .alpn(&protocols(&options.advertise_alpn)?)
         .verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
         .request_ocsp(options.enable_ocsp_stapling)
@@ -115,11 +142,12 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         .send_server_name(options.host_name.is_some())
         .session_store(Arc::clone(&judge.sessions.shelf) as Arc<dyn ClientSessionStore>)
         .early_data(options.enable_early_data)
+        .server_groups_hint(&server_groups(options))
         .verify_resumed(options.reverify_on_resume);
     if options.no_ticket {
         builder = builder.without_resumption();
     }
-    if !judge.credentials.is_empty() {
+    if !judge.credentials.is_empty() || !options.expect.certificate_types.is_empty() {
         builder =
             builder.credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>));
     }
@@ -134,6 +162,24 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
 }
 
 fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
+    // What cannot be built is not for the connection to find out.
+    for stored in [false, true] {
+        server_config(judge, stored, None)?;
+    }
+    let host = Arc::new(Host { judge: Arc::clone(judge) });
+    let choose = slot(options, Arc::clone(&host) as _);
+    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unfit)?;
+    Ok(Sided::Server(greeting, host))
+}
+
+/// A server's configuration, for the client that said `hello` if there is one already. Its sessions may be
+/// `stored` here, or travel in tickets only.
+pub(crate) fn server_config(
+    judge: &Arc<Judge>,
+    stored: bool,
+    hello: Option<&ClientHello<'_>>,
+) -> Result<Arc<ServerConfig>, Unfit> {
+    let (options, sessions) = (&judge.options, &judge.sessions);
     let demand = if options.verify_peer {
         ClientAuth::Optional
     } else if options.require_any_client_certificate {
@@ -144,35 +190,32 @@ fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     // With `-reject-alpn` no protocol is good enough; this one is never offered.
     let protocol = if options.reject_alpn { &b"none of yours"[..] } else { &options.select_alpn };
     let protocols: &[&[u8]] = if protocol.is_empty() { &[] } else { &[protocol] };
-    let configured = |stored: bool| {
-        let sessions = &judge.sessions;
-        let mut builder = common!(ServerConfig::builder(), options, sessions)
-            .alpn(protocols)
-            .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
-            .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
-            .prefer_client_order(!options.server_preference)
-            .tickets(Arc::clone(&sessions.tickets) as _);
-        if stored {
-            let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
-            builder = builder.session_store(slot(options, store));
-        }
-        if options.no_ticket {
-            builder = builder.without_tickets();
-        }
-        if options.enable_early_data {
-            let guard = Arc::clone(&sessions.guard) as Arc<dyn AdmitEarlyData>;
-            builder = builder.early_data(MAX_EARLY_DATA, slot(options, guard));
-        }
-        builder.build().map_err(unfit)
-    };
-    let host = Arc::new(Host {
-        judge: Arc::clone(judge),
-        tickets: configured(false)?,
-        stored: configured(true)?,
-    });
-    let choose = slot(options, Arc::clone(&host) as _);
-    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unfit)?;
-    Ok(Sided::Server(greeting, host))
+    // BoringSSL turns to the server's order where it is told of one.
+    let own_order = options.server_preference
+        || options.cipher.is_some()
+        || matches!(options.policy, Some(Cnsa202407 | Cnsa1 | Cnsa2));
+    let mut builder = common!(ServerConfig::builder(), options, sessions, hello)
+        .alpn(protocols)
+        .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
+        .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+        .prefer_client_order(!own_order)
+        .acknowledge_server_name(!options.no_server_name_ack)
+        .verify_resumed(options.reverify_on_resume)
+        .keep_only_certificate_digests(options.digests_only)
+        .resumption_across_names(options.across_names)
+        .tickets(Arc::clone(&sessions.tickets));
+    if stored {
+        let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
+        builder = builder.session_store(slot(options, store));
+    }
+    if options.no_ticket {
+        builder = builder.without_tickets();
+    }
+    if options.enable_early_data {
+        let guard = Arc::clone(&sessions.guard) as Arc<dyn AdmitEarlyData>;
+        builder = builder.early_data(MAX_EARLY_DATA, slot(options, guard));
+    }
+    builder.build().map_err(unfit)
 }
 
 /// Bytes of early data that the runner takes a server to accept.
