@@ -4,7 +4,9 @@
 //! Must not know: the library's builders. Next: [`crate::config`].
 
 use tercel::crypto::has_fast_aes;
-use tercel::wire::{CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel::wire::{
+    CertificateType, CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, SignatureScheme,
+};
 
 use crate::cipher_string;
 use crate::options::{self, CredentialOptions, Options, Unfit};
@@ -161,6 +163,31 @@ fn suites_of(policy: options::Policy) -> Vec<CipherSuite> {
             tls13.into_iter().chain(cipher_string::all()).collect()
         }
     }
+}
+
+/// The forms of certificate that the peer may show, if a test says so. RFC 7250
+pub(crate) fn accepted_types(options: &Options) -> Option<Vec<CertificateType>> {
+    types(&options.accepted_types)
+}
+
+/// The forms that a client can show: as a test says, or as its credentials are. RFC 7250
+pub(crate) fn available_types(options: &Options) -> Option<Vec<CertificateType>> {
+    types(&options.available_types).or_else(|| {
+        let mut found = Vec::new();
+        for credential in &options.credentials {
+            let raw = credential.raw_public_key;
+            let kind = if raw { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 };
+            if !found.contains(&kind) {
+                found.push(kind);
+            }
+        }
+        Some(found).filter(|found| !found.is_empty())
+    })
+}
+
+fn types(codes: &[u8]) -> Option<Vec<CertificateType>> {
+    let types: Vec<_> = codes.iter().copied().map(CertificateType).collect();
+    Some(types).filter(|types| !types.is_empty())
 }
 
 /// What we verify; by default what BoringSSL verifies by default, which leaves out P-521 and Ed25519.

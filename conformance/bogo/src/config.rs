@@ -17,7 +17,8 @@ use tercel::{
 };
 
 use crate::choices::{
-    groups, key_shares, server_groups, signing_schemes, suites, verified_schemes, versions,
+    accepted_types, available_types, groups, key_shares, server_groups, signing_schemes, suites,
+    verified_schemes, versions,
 };
 use crate::compression::algorithms;
 use crate::host::Host;
@@ -154,6 +155,12 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     if let Some(shares) = key_shares(options)? {
         builder = builder.key_shares(&shares);
     }
+    if let Some(types) = accepted_types(options) {
+        builder = builder.server_certificate_types(&types);
+    }
+    if let Some(types) = available_types(options) {
+        builder = builder.client_certificate_types(&types);
+    }
     let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
     // What cannot be built is not for the connection to find out.
@@ -204,6 +211,9 @@ pub(crate) fn server_config(
         .keep_only_certificate_digests(options.digests_only)
         .resumption_across_names(options.across_names)
         .tickets(Arc::clone(&sessions.tickets));
+    if let Some(types) = accepted_types(options) {
+        builder = builder.client_certificate_types(&types);
+    }
     if stored {
         let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
         builder = builder.session_store(slot(options, store));
@@ -243,17 +253,27 @@ fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Load
         let file = file.as_ref().ok_or_else(|| malformed(flag))?;
         fs::read(file).map_err(|_| malformed(flag))
     };
-    let chain = load_certs_pem(&read(&from.cert_file, "-cert-file")?);
-    let chain = chain.map_err(|_| malformed("-cert-file"))?;
     let key = load_key_pem(&read(&from.key_file, "-key-file")?);
     let key = key.map_err(|_| malformed("-key-file"))?;
+    let key = SigningKey::from_der(key.secret_der()).map_err(unusable_key)?;
     let unusable = |error| Unfit::Unimplemented(format!("this credential ({error:?})"));
-    let (mut credential, outside) = if options.asynchronous {
-        let key = SigningKey::from_der(key.secret_der()).map_err(unusable_key)?;
-        (Credential::remote(chain).map_err(unusable)?, Some(key))
+    let (here, outside) = if options.asynchronous { (None, Some(key)) } else { (Some(key), None) };
+    let credential = if from.raw_public_key {
+        let keys = here.iter().chain(&outside);
+        let public = keys.map(SigningKey::public_key_spki).next().unwrap_or_default().into();
+        match here {
+            Some(key) => Credential::raw_public_key_with_signer(public, Arc::new(key)),
+            None => Credential::remote_raw_public_key(public),
+        }
     } else {
-        (Credential::new(chain, &key).map_err(unusable)?, None)
+        let chain = load_certs_pem(&read(&from.cert_file, "-cert-file")?);
+        let chain = chain.map_err(|_| malformed("-cert-file"))?;
+        match here {
+            Some(key) => Credential::with_signer(chain, Arc::new(key)),
+            None => Credential::remote(chain),
+        }
     };
+    let mut credential = credential.map_err(unusable)?;
     let staples = !(options.server && options.decline_ocsp_callback);
     if !from.ocsp_response.is_empty() && staples {
         credential = credential.ocsp_response(from.ocsp_response.clone());

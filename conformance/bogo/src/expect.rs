@@ -7,7 +7,7 @@ use std::fs;
 
 use tercel::crypto::{Hash, HashAlgorithm, has_fast_aes};
 use tercel::pki::load_certs_pem;
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CertificateType, ProtocolVersion};
 use tercel::{EarlyData, Facts};
 
 use crate::config::Setup;
@@ -55,7 +55,8 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     let extended = expect.extended_master_secret.then_some(true);
     same("extended main secret", extended, &facts.extended_main_secret)?;
     same("secure renegotiation", expect.secure_renegotiation, &facts.secure_renegotiation)?;
-    same("credential", expect.selected_credential.map(Some), &seen.selected)?;
+    // None at all has the number that the one without a number has.
+    same("credential", expect.selected_credential, &seen.selected.unwrap_or(-1))?;
     check_client_digest(options, facts)?;
     if facts.resumed && expect.ticket_age_skew != 0 {
         let skew = facts.ticket_age_skew.map(|milliseconds| i64::from(milliseconds / 1000));
@@ -185,11 +186,19 @@ fn check_protocol(options: &Options, facts: &Facts) -> Result<(), Failure> {
 fn check_peer(options: &Options, facts: &Facts) -> Result<(), Failure> {
     let expect = &options.expect;
     let chain = facts.peer_chain();
+    let raw_key = facts.peer_raw_public_key.as_deref();
+    let kind =
+        if raw_key.is_some() { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 };
+    same("certificate type", expect.peer_type, &kind.0)?;
+    if !expect.peer_raw_key_digest.is_empty() {
+        let digest = raw_key.map(|key| Hash::digest(HashAlgorithm::Sha256, &[key]).to_vec());
+        same("raw public key", Some(Some(expect.peer_raw_key_digest.clone())), &digest)?;
+    }
     let shows = !options.server || options.require_any_client_certificate;
     if expect.no_peer_cert && !chain.is_empty() {
         return Err(unexpected("number of certificates", &chain.len()));
     }
-    if !expect.no_peer_cert && shows && chain.is_empty() {
+    if !expect.no_peer_cert && shows && chain.is_empty() && raw_key.is_none() {
         return Err(unexpected("number of certificates", &0));
     }
     if let Some(file) = &expect.peer_cert_file {

@@ -83,6 +83,14 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-use-old-client-cert-callback", Ignore),
     ("-use-early-callback", Ignore),
     ("-new-x509-credential", Set(|o| o.credentials.push(CredentialOptions::default()))),
+    (
+        "-new-rpk-credential",
+        Set(|o| {
+            o.credentials.push(CredentialOptions { raw_public_key: true, ..Default::default() });
+        }),
+    ),
+    ("-accepted-peer-cert-types", Take(|o, v| add(&mut o.accepted_types, number(v)))),
+    ("-available-client-cert-types", Take(|o, v| add(&mut o.available_types, number(v)))),
     ("-cert-file", Take(|o, v| keep(&mut o.current().cert_file, text(v)))),
     ("-key-file", Take(|o, v| keep(&mut o.current().key_file, text(v)))),
     ("-ocsp-response", Take(|o, v| put(&mut o.current().ocsp_response, base64::decode(v)))),
@@ -157,6 +165,11 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
         Take(|o, v| put(&mut o.expect.signed_cert_timestamps, base64::decode(v))),
     ),
     ("-expect-peer-cert-file", Take(|o, v| keep(&mut o.expect.peer_cert_file, text(v)))),
+    ("-expect-peer-certificate-type", Take(|o, v| keep(&mut o.expect.peer_type, number(v)))),
+    (
+        "-expect-peer-rpk-sha256",
+        Take(|o, v| put(&mut o.expect.peer_raw_key_digest, base64::decode(v))),
+    ),
     ("-expect-no-peer-cert", Set(|o| o.expect.no_peer_cert = true)),
     ("-expect-verify-result", Set(|o| o.expect.verify_result = true)),
     (

@@ -67,6 +67,10 @@ pub(crate) struct Options {
     pub(crate) credential: CredentialOptions,
     pub(crate) credentials: Vec<CredentialOptions>,
 
+    /// The forms of certificate accepted from the peer, and those a client says it can show.
+    pub(crate) accepted_types: Vec<u8>,
+    pub(crate) available_types: Vec<u8>,
+
     pub(crate) asynchronous: bool,
     pub(crate) shim_writes_first: bool,
     pub(crate) shim_initial_write: Option<Vec<u8>>,
@@ -131,6 +135,8 @@ pub(crate) struct Expectations {
     pub(crate) signed_cert_timestamps: Vec<u8>,
     pub(crate) peer_cert_file: Option<String>,
     pub(crate) no_peer_cert: bool,
+    pub(crate) peer_type: Option<u8>,
+    pub(crate) peer_raw_key_digest: Vec<u8>,
     pub(crate) verify_result: bool,
     pub(crate) client_ca_list: Option<String>,
     pub(crate) certificate_types: Vec<u8>,
@@ -139,6 +145,8 @@ pub(crate) struct Expectations {
 /// A certificate chain, its key, and what goes with them.
 #[derive(Clone, Default)]
 pub(crate) struct CredentialOptions {
+    /// A key that stands for itself instead of a chain. RFC 7250
+    pub(crate) raw_public_key: bool,
     pub(crate) cert_file: Option<String>,
     pub(crate) key_file: Option<String>,
     pub(crate) ocsp_response: Vec<u8>,

@@ -276,6 +276,7 @@ impl Peer {
             | Self::WrongCertificateType
             | Self::WrongApplicationProtocol
             | Self::PointlessRetry
+            | Self::PointlessCertificateType
             | Self::IllegalAlertLevel
             | Self::SecondHelloChanged
             | Self::SessionIdNotEchoed
@@ -303,9 +304,7 @@ impl Peer {
             Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
             Self::MissingExtension | Self::MissingServerExtension => A::MISSING_EXTENSION,
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
-            Self::EmptyCertificate | Self::PointlessCertificateType | Self::BadRawPublicKey => {
-                A::DECODE_ERROR
-            }
+            Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
             Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
             Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         }
