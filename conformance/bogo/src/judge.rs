@@ -143,6 +143,7 @@ impl Judge {
             || self.options.verify_peer
             || self.options.require_any_client_certificate
             || self.options.use_ocsp_callback
+            || !self.options.accepted_types.is_empty()
     }
 }
 

@@ -41,7 +41,7 @@ pub struct Facts {
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
-    /// The form of the server's certificate; X.509 after a resumption, which shows none. RFC 7250
+    /// The form of the server's certificate, after a resumption of the one it showed before. RFC 7250
     pub server_certificate_type: CertificateType,
     /// The form of the client's certificate, if it was asked for one; X.509 after a resumption. RFC 7250
     pub client_certificate_type: CertificateType,

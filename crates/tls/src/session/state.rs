@@ -7,7 +7,9 @@ use core::time::Duration;
 
 use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
-use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer};
+use tercel_wire::{
+    CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
+};
 
 use crate::connection::facts::Facts;
 use crate::keys::suite::{self, Suite};
@@ -33,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) peer_signature_scheme: Option<SignatureScheme>,
     /// The name that the client asked for. A client knows it in any case, a server if it was sent.
     pub(crate) server_name: Option<String>,
+    /// Whether the server showed a raw public key. RFC 7250
+    pub(crate) server_raw_key: bool,
     /// TLS 1.3: whether the ticket is good for every name of the server's certificate.
     pub(crate) across_names: bool,
     pub(crate) alpn: Option<Vec<u8>>,
@@ -78,6 +82,7 @@ impl Session {
             group: facts.group,
             peer_signature_scheme: facts.peer_signature_scheme,
             server_name: facts.server_name.clone(),
+            server_raw_key: facts.server_certificate_type == CertificateType::RAW_PUBLIC_KEY,
             across_names: false,
             alpn: facts.alpn.clone(),
             context: Vec::new(),
@@ -93,12 +98,18 @@ impl Session {
 
     /// What the facts of a resumed handshake take over from the first one.
     pub(crate) fn into_facts(self, facts: &mut Facts) {
+        facts.server_certificate_type = self.server_certificate_type();
         facts.peer_signature_scheme = self.peer_signature_scheme;
         facts.peer_chain = self.peer_chain;
         facts.peer_raw_public_key = self.peer_raw_public_key;
         facts.set_peer_certificate_digest(self.peer_certificate_digest);
         facts.ocsp_response = self.ocsp_response;
         facts.signed_certificate_timestamps = self.signed_certificate_timestamps;
+    }
+
+    /// The form of the certificate that the server showed.
+    pub(crate) fn server_certificate_type(&self) -> CertificateType {
+        if self.server_raw_key { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 }
     }
 
     /// Whether the peer showed who it is.
@@ -138,7 +149,7 @@ impl Session {
         w.u16(self.version.0);
         w.u16(self.suite.code.0);
         w.opaque8(self.secret.as_bytes());
-        let flags = [self.extended, self.by_ticket, self.across_names];
+        let flags = [self.extended, self.by_ticket, self.across_names, self.server_raw_key];
         w.u8(flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
         w.u64(self.created);
         w.u64(self.authenticated);
@@ -180,6 +191,7 @@ impl Session {
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
             across_names: flags & 4 != 0,
+            server_raw_key: flags & 8 != 0,
             created: r.u64().ok()?,
             authenticated: r.u64().ok()?,
             lifetime: r.u32().ok()?,

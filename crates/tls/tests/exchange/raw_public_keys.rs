@@ -285,7 +285,7 @@ fn a_list_that_says_what_silence_says_is_refused() {
         };
         let failure = Pair::new(&client, &server, NAME).tap_to_server(tap).connect().unwrap_err();
         assert_eq!(failure.server, error(Peer::PointlessCertificateType));
-        let told = Error::AlertReceived(AlertDescription::DECODE_ERROR);
+        let told = Error::AlertReceived(AlertDescription::ILLEGAL_PARAMETER);
         assert_eq!(failure.client, Some(told));
     }
 }
@@ -391,6 +391,7 @@ fn a_resumed_session_remembers_the_keys() {
             let (ours, theirs) = (&ends.client.connection.facts, &ends.server.connection.facts);
             assert_eq!((ours.resumed, theirs.resumed), (resumed, resumed), "{version:?}");
             assert_eq!(ours.peer_raw_public_key, Some(public(Kind::P256)));
+            assert_eq!((ours.server_certificate_type, theirs.server_certificate_type), (RAW, RAW));
             assert_eq!(theirs.peer_raw_public_key, Some(public(Kind::Ed25519)));
             ends.talk();
         }

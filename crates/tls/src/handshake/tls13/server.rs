@@ -61,6 +61,9 @@ pub(crate) async fn handshake(
         choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
     facts.ticket_age_skew = ticket_age_skew;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
+    if let Some(session) = &session {
+        facts.server_certificate_type = session.server_certificate_type();
+    }
     if let Some((credential, _)) = &own {
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
