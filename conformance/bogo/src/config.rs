@@ -3,28 +3,26 @@
 //! Must not know: sockets. Next: [`crate::choices`] for what is offered, [`crate::judge`], which answers what
 //! the configurations leave open.
 
-use std::fs;
 use std::sync::Arc;
 
-use tercel::crypto::SigningKey;
-use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::pki_types::ServerName;
 use tercel::wire::{ClientHello, HandshakeMessage};
 use tercel::{
     AcceptAnyPeer, AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder,
-    ClientSessionStore, Clock, ConfigError, Credential, Handshake, Policy, Question, Received,
+    ClientSessionStore, Clock, ConfigError, Handshake, Policy, Question, Received,
     SelectCredential, ServerConfig, SessionStore, VerifyPeer,
 };
 
 use crate::choices::{
-    accepted_types, available_types, groups, key_shares, server_groups, signing_schemes, suites,
-    verified_schemes, versions,
+    accepted_types, available_types, groups, key_shares, server_groups, suites, verified_schemes,
+    versions,
 };
 use crate::compression::algorithms;
+use crate::credentials::credentials;
 use crate::host::Host;
-use crate::judge::{Judge, Loaded};
+use crate::judge::Judge;
 use crate::options::Policy::{Cnsa1, Cnsa2, Cnsa202407};
-use crate::options::{CredentialOptions, Options, Unfit};
+use crate::options::{Options, Unfit};
 use crate::sessions::{Sample, Sessions};
 
 /// One connection's configuration, and who answers for it.
@@ -236,61 +234,6 @@ fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
     if options.asynchronous { Policy::Ask } else { Policy::Here(object) }
 }
 
-/// Those with numbers first, the one without last, as BoringSSL tries them.
-fn credentials(options: &Options) -> Result<Vec<Loaded>, Unfit> {
-    let mut loaded = Vec::new();
-    for (number, credential) in (0..).zip(&options.credentials) {
-        loaded.push(load(credential, number, options)?);
-    }
-    if options.credential.cert_file.is_some() {
-        loaded.push(load(&options.credential, -1, options)?);
-    }
-    Ok(loaded)
-}
-
-fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Loaded, Unfit> {
-    let read = |file: &Option<String>, flag: &str| {
-        let file = file.as_ref().ok_or_else(|| malformed(flag))?;
-        fs::read(file).map_err(|_| malformed(flag))
-    };
-    let key = load_key_pem(&read(&from.key_file, "-key-file")?);
-    let key = key.map_err(|_| malformed("-key-file"))?;
-    let key = SigningKey::from_der(key.secret_der()).map_err(unusable_key)?;
-    let unusable = |error| Unfit::Unimplemented(format!("this credential ({error:?})"));
-    let (here, outside) = if options.asynchronous { (None, Some(key)) } else { (Some(key), None) };
-    let credential = if from.raw_public_key {
-        let keys = here.iter().chain(&outside);
-        let public = keys.map(SigningKey::public_key_spki).next().unwrap_or_default().into();
-        match here {
-            Some(key) => Credential::raw_public_key_with_signer(public, Arc::new(key)),
-            None => Credential::remote_raw_public_key(public),
-        }
-    } else {
-        let chain = load_certs_pem(&read(&from.cert_file, "-cert-file")?);
-        let chain = chain.map_err(|_| malformed("-cert-file"))?;
-        match here {
-            Some(key) => Credential::with_signer(chain, Arc::new(key)),
-            None => Credential::remote(chain),
-        }
-    };
-    let mut credential = credential.map_err(unusable)?;
-    let staples = !(options.server && options.decline_ocsp_callback);
-    if !from.ocsp_response.is_empty() && staples {
-        credential = credential.ocsp_response(from.ocsp_response.clone());
-    }
-    if !from.signed_cert_timestamps.is_empty() {
-        let timestamps = from.signed_cert_timestamps.clone();
-        credential = credential.signed_certificate_timestamps(timestamps).map_err(unusable)?;
-    }
-    if let Some(schemes) = signing_schemes(from, options) {
-        credential = credential.signature_schemes(schemes);
-    }
-    if from.must_match_issuer {
-        credential = credential.must_match_issuer();
-    }
-    Ok(Loaded { credential: Arc::new(credential), number, key: outside })
-}
-
 /// Protocol names out of the extension's own format.
 fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
     let mut names = Vec::new();
@@ -310,11 +253,7 @@ fn unfit(error: ConfigError) -> Unfit {
     }
 }
 
-fn unusable_key(error: tercel::crypto::CryptoError) -> Unfit {
-    Unfit::Unimplemented(format!("this private key ({error:?})"))
-}
-
-fn malformed(flag: &str) -> Unfit {
+pub(crate) fn malformed(flag: &str) -> Unfit {
     Unfit::Malformed(flag.to_owned())
 }
 

@@ -6,7 +6,7 @@
 //! | to see | look at |
 //! |---|---|
 //! | which flags there are | [`flags`], read into [`options`] |
-//! | what they configure | [`config`], of [`choices`] and [`cipher_string`] |
+//! | what they configure | [`config`], of [`choices`], [`cipher_string`] and [`credentials`] |
 //! | how certificates are compressed | [`compression`] |
 //! | what the shim answers as an application | [`judge`], [`host`] |
 //! | what one connection leaves to the next | [`sessions`], also in [`runner_tickets`] |
@@ -23,6 +23,7 @@ mod choices;
 mod cipher_string;
 mod compression;
 mod config;
+mod credentials;
 mod early;
 mod error_token;
 mod expect;

@@ -16,7 +16,7 @@ use tercel::{
 };
 
 use crate::identity::{NAME, client, plain, roots, server};
-use crate::pair::{Pair, records};
+use crate::pair::{Pair, first_message};
 
 #[test]
 fn a_share_is_sent_for_the_best_group_that_the_server_is_known_to_take() {
@@ -29,7 +29,8 @@ fn a_share_is_sent_for_the_best_group_that_the_server_is_known_to_take() {
         let ends = Pair::new(&config, &server, NAME)
             .tap_to_server(|bytes| {
                 if sent.is_empty() {
-                    let hello = ClientHello::parse(&bytes[9..]).unwrap();
+                    let body = first_message(bytes);
+                    let hello = ClientHello::parse(&body).unwrap();
                     let shares = hello.extensions.key_share.unwrap();
                     sent.extend(shares.iter().map(|share| share.group));
                 }
@@ -58,9 +59,8 @@ fn a_name_is_acknowledged_unless_the_server_is_told_not_to() {
             .tap_to_client(|bytes| first.extend_from_slice(bytes))
             .connect()
             .unwrap();
-        let message = &records(&first)[0].1;
-        let length = usize::from(u16::from_be_bytes([message[2], message[3]]));
-        let hello = ServerHello::parse(&message[4..4 + length]).unwrap();
+        let body = first_message(&first);
+        let hello = ServerHello::parse(&body).unwrap();
         assert_eq!(hello.extensions.server_name.is_some(), acknowledges);
         assert_eq!(ends.server.connection.facts.server_name.as_deref(), Some(NAME));
     }
