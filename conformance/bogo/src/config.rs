@@ -153,6 +153,9 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     if let Some(shares) = key_shares(options)? {
         builder = builder.key_shares(&shares);
     }
+    if let Some(bytes) = options.request_server_padding {
+        builder = builder.request_server_padding(bytes);
+    }
     if let Some(types) = accepted_types(options) {
         builder = builder.server_certificate_types(&types);
     }
@@ -205,6 +208,7 @@ pub(crate) fn server_config(
         .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
         .prefer_client_order(!own_order)
         .acknowledge_server_name(!options.no_server_name_ack)
+        .answer_server_padding(options.answer_server_padding)
         .verify_resumed(options.reverify_on_resume)
         .keep_only_certificate_digests(options.digests_only)
         .resumption_across_names(options.across_names)

@@ -57,6 +57,7 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     same("secure renegotiation", expect.secure_renegotiation, &facts.secure_renegotiation)?;
     // None at all has the number that the one without a number has.
     same("credential", expect.selected_credential, &seen.selected.unwrap_or(-1))?;
+    same("padding by the server", Some(expect.server_padding), &facts.server_padding)?;
     check_client_digest(options, facts)?;
     if facts.resumed && expect.ticket_age_skew != 0 {
         let skew = facts.ticket_age_skew.map(|milliseconds| i64::from(milliseconds / 1000));

@@ -54,6 +54,8 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-select-alpn", Take(|o, v| put(&mut o.select_alpn, Some(v.to_vec())))),
     ("-decline-alpn", Ignore),
     ("-reject-alpn", Set(|o| o.reject_alpn = true)),
+    ("-request-server-padding", Take(|o, v| keep(&mut o.request_server_padding, number(v)))),
+    ("-server-supports-padding", Set(|o| o.answer_server_padding = true)),
     ("-no-server-name-ack", Set(|o| o.no_server_name_ack = true)),
     // Over TLS there is no SRTP to negotiate: what is configured of it stays without effect.
     ("-srtp-profiles", IgnoreWithValue),
@@ -151,6 +153,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-expect-extended-master-secret", Set(|o| o.expect.extended_master_secret = true)),
     ("-expect-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(true))),
     ("-expect-no-secure-renegotiation", Set(|o| o.expect.secure_renegotiation = Some(false))),
+    ("-expect-server-sent-requested-padding", Set(|o| o.expect.server_padding = true)),
     ("-expect-ticket-age-skew", Take(|o, v| put(&mut o.expect.ticket_age_skew, number(v)))),
     ("-expect-sha256-client-cert", Set(|o| o.expect.client_digest = true)),
     ("-expect-resumable-across-names", Set(|o| o.expect.across_names = Some(true))),

@@ -47,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) select_alpn: Vec<u8>,
     pub(crate) reject_alpn: bool,
     pub(crate) no_server_name_ack: bool,
+    pub(crate) request_server_padding: Option<u16>,
+    pub(crate) answer_server_padding: bool,
     pub(crate) enable_ocsp_stapling: bool,
     pub(crate) enable_signed_cert_timestamps: bool,
 
@@ -119,6 +121,8 @@ pub(crate) struct Expectations {
     pub(crate) no_offer_early_data: bool,
     /// Why early data was not accepted, or `accept`.
     pub(crate) early_data_reason: Option<String>,
+    /// Client: the server sends the padding asked for.
+    pub(crate) server_padding: bool,
     /// Server: seconds by which a resumed ticket's age is off; 0 is any.
     pub(crate) ticket_age_skew: i64,
     /// Server: all that is kept of the client's certificate is a digest.

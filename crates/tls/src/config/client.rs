@@ -39,6 +39,7 @@ pub struct ClientConfig {
     pub(crate) send_server_name: bool,
     pub(crate) request_ocsp: bool,
     pub(crate) request_timestamps: bool,
+    pub(crate) server_padding: Option<u16>,
     pub(crate) middlebox_compatibility: bool,
     pub(crate) shuffle_extensions: bool,
     pub(crate) grease: bool,
@@ -63,6 +64,7 @@ impl ClientConfig {
             send_server_name: true,
             request_ocsp: true,
             request_timestamps: false,
+            server_padding: None,
             middlebox_compatibility: true,
             shuffle_extensions: false,
             grease: false,
@@ -88,6 +90,7 @@ pub struct ClientConfigBuilder {
     send_server_name: bool,
     request_ocsp: bool,
     request_timestamps: bool,
+    server_padding: Option<u16>,
     middlebox_compatibility: bool,
     shuffle_extensions: bool,
     grease: bool,
@@ -188,6 +191,15 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
         self.request_timestamps = request;
+        self
+    }
+
+    /// Asks servers of TLS 1.3 for so many bytes more in their first flight, as if their certificates were that
+    /// much larger. Default: not asked. For experiments with servers that know BoringSSL's extension
+    /// `server_padding`, whose number is not registered. See [`crate::Facts::server_padding`].
+    #[must_use]
+    pub fn request_server_padding(mut self, bytes: u16) -> Self {
+        self.server_padding = Some(bytes);
         self
     }
 
@@ -303,6 +315,7 @@ impl ClientConfigBuilder {
             send_server_name: self.send_server_name,
             request_ocsp: self.request_ocsp,
             request_timestamps: self.request_timestamps,
+            server_padding: self.server_padding,
             middlebox_compatibility: self.middlebox_compatibility,
             shuffle_extensions: self.shuffle_extensions,
             grease: self.grease,

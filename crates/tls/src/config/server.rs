@@ -36,6 +36,7 @@ pub struct ServerConfig {
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
     pub(crate) acknowledge_server_name: bool,
+    pub(crate) server_padding: bool,
     pub(crate) resumption: ServerResumption,
 }
 
@@ -78,6 +79,7 @@ impl ServerConfig {
             client_order: false,
             ignore_unknown_alpn: false,
             acknowledge_server_name: true,
+            server_padding: false,
             resumption: ServerResumption::new(),
             default_tickets: true,
         }
@@ -99,6 +101,7 @@ pub struct ServerConfigBuilder {
     client_order: bool,
     ignore_unknown_alpn: bool,
     acknowledge_server_name: bool,
+    server_padding: bool,
     pub(super) resumption: ServerResumption,
     default_tickets: bool,
 }
@@ -202,6 +205,14 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn acknowledge_server_name(mut self, on: bool) -> Self {
         self.acknowledge_server_name = on;
+        self
+    }
+
+    /// Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
+    /// to 16384. Default: off.
+    #[must_use]
+    pub fn answer_server_padding(mut self, on: bool) -> Self {
+        self.server_padding = on;
         self
     }
 
@@ -319,6 +330,7 @@ impl ServerConfigBuilder {
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
             acknowledge_server_name: self.acknowledge_server_name,
+            server_padding: self.server_padding,
             resumption,
         }))
     }

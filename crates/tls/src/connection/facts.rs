@@ -31,6 +31,8 @@ pub struct Facts {
     pub extended_main_secret: bool,
     /// TLS 1.2: whether the peer indicated secure renegotiation; always true in TLS 1.3. RFC 5746
     pub secure_renegotiation: bool,
+    /// On a client: whether the server sent the padding that it was asked for.
+    pub server_padding: bool,
     /// On a server that resumed a session of TLS 1.3: by how many milliseconds the client thinks its ticket
     /// older than it is by our clock, or younger, if negative; 24 days are as much as can be told.
     /// RFC 9846 8.3
@@ -102,6 +104,7 @@ impl Facts {
             resumed: false,
             extended_main_secret: version == ProtocolVersion::TLS1_3,
             secure_renegotiation: version == ProtocolVersion::TLS1_3,
+            server_padding: false,
             ticket_age_skew: None,
             early_data: EarlyData::NotOffered,
             ocsp_response: None,

@@ -1,6 +1,6 @@
 //! Small wishes of an application, and what the peer sees of each.
 //!
-//! For: predicted groups, a name that is not acknowledged, an alert of the verifier's choice, the kinds of
+//! For: predicted groups, a name that is not acknowledged, padding, an alert of the verifier's choice, the kinds of
 //! certificate that are asked for. Must not know: configurations beyond that. Next: `negotiation.rs`.
 
 use std::sync::{Arc, Mutex};
@@ -63,6 +63,34 @@ fn a_name_is_acknowledged_unless_the_server_is_told_not_to() {
         let hello = ServerHello::parse(&body).unwrap();
         assert_eq!(hello.extensions.server_name.is_some(), acknowledges);
         assert_eq!(ends.server.connection.facts.server_name.as_deref(), Some(NAME));
+    }
+}
+
+#[test]
+fn a_server_sends_the_padding_that_it_is_asked_for_if_it_takes_part() {
+    let sent = |version, bytes: Option<u16>, takes_part| {
+        let client = client().versions(&[version]);
+        let client = bytes.map_or(client.clone(), |bytes| client.request_server_padding(bytes));
+        let server = server().answer_server_padding(takes_part).build().unwrap();
+        let mut flight = 0;
+        let ends = Pair::new(&client.build().unwrap(), &server, NAME)
+            .tap_to_client(|bytes| flight += bytes.len())
+            .connect()
+            .unwrap();
+        (ends.client.connection.facts.server_padding, flight)
+    };
+    let (tls13, tls12) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);
+    let plain = sent(tls13, None, true);
+    let near = |flight: usize| flight < plain.1 + 100;
+    assert!(!plain.0);
+    let (padded, flight) = sent(tls13, Some(16_384), true);
+    assert!(padded && flight > plain.1 + 16_384);
+    // Of no effect: with a server that does not take part, beyond what is given, in TLS 1.2.
+    for (version, bytes, takes_part) in
+        [(tls13, 1000, false), (tls13, 16_385, true), (tls12, 1000, true)]
+    {
+        let (padded, flight) = sent(version, Some(bytes), takes_part);
+        assert!(!padded && near(flight), "{version} {bytes} {takes_part}");
     }
 }
 

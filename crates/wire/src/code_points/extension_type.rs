@@ -48,6 +48,7 @@ code_points! {
         QUIC_TRANSPORT_PARAMETERS = 57 "quic_transport_parameters",
         TICKET_REQUEST = 58 "ticket_request",
         TLS_FLAGS = 62 "tls_flags",
+        SERVER_PADDING = 4832 "server_padding",
         ECH_OUTER_EXTENSIONS = 0xfd00 "ech_outer_extensions",
         ENCRYPTED_CLIENT_HELLO = 0xfe0d "encrypted_client_hello",
         RENEGOTIATION_INFO = 0xff01 "renegotiation_info",

@@ -25,6 +25,7 @@ mod psk_key_exchange_modes;
 mod record_size_limit;
 mod renegotiation_info;
 mod server_name;
+mod server_padding;
 mod signature_algorithms;
 mod signed_certificate_timestamp;
 mod status_request;

@@ -275,6 +275,7 @@ impl Offer {
                 .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
+            server_padding: config.server_padding.filter(|_| tls13),
             compress_certificate: (tls13 && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
             server_certificate_type: certificate_type::offer(&config.server_certificate_types),

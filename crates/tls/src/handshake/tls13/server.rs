@@ -286,6 +286,10 @@ fn send_encrypted_extensions(
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
     let (server_certificate_type, client_certificate_type) =
         certificate_type::answers(hello, config, facts);
+    // There is no first flight to lengthen without a certificate.
+    let padding = offered.server_padding.filter(|_| config.server_padding && !facts.resumed);
+    let padding = padding.filter(|bytes| *bytes <= limits::MAX_SERVER_PADDING);
+    let padding = padding.map(|bytes| vec![0; usize::from(bytes)]);
     let message = EncryptedExtensions {
         server_certificate_type,
         client_certificate_type,
@@ -297,6 +301,7 @@ fn send_encrypted_extensions(
             .map(|_| ()),
         alpn: facts.alpn.as_deref().map(ProtocolName),
         record_size_limit: limit,
+        server_padding: padding.as_deref(),
         early_data: (facts.early_data == EarlyData::Accepted).then_some(()),
         ..Default::default()
     };
