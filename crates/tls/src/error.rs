@@ -217,6 +217,14 @@ pub enum Misuse {
     WrongVersion,
     /// A length or value outside the documented range.
     InvalidArgument,
+    /// A connection is to be handed over while bytes received for it are unread.
+    UnreadInput,
+    /// A connection is to be handed over in the middle of a handshake message.
+    HalfMessage,
+    /// A connection is to be handed over while [`crate::Sender::control`] has something to send.
+    ControlPending,
+    /// A connection is to be handed over while the peer has still to grant a key update.
+    UpdateAwaited,
     /// Keying material from a main secret that is not the extended one. RFC 7627 5.4
     NoExtendedMainSecret,
 }
@@ -340,7 +348,17 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
-        R::UnsatisfactoryStatus | R::MissingStaple => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        // RFC 6066 8
+        R::UnsatisfactoryStatus
+        | R::MissingStaple
+        | R::StapleRequired
+        | R::StapleMalformed
+        | R::StapleUnsuccessful
+        | R::StapleUntrusted
+        | R::StapleForAnother
+        | R::StapleNotYetValid { .. }
+        | R::StapleExpired { .. }
+        | R::StapleUnknownStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         R::UnknownRevocationStatus
         | R::CrlExpired { .. }
         | R::InvalidCrl

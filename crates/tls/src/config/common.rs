@@ -80,6 +80,8 @@ pub enum ConfigError {
     RawKeysBesideAsk,
     /// Of a digest of a client's certificate nobody can tell whether it is still to be trusted.
     DigestsCannotBeVerified,
+    /// Names of authorities must not be empty, and all together have at most 32768 bytes. RFC 9846 4.3.4
+    BadAuthorities,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
     BadRecordSizeLimit,
     /// What goes into one record must lie between 64 and 16384 bytes.
@@ -129,6 +131,9 @@ impl fmt::Display for ConfigError {
             }
             Self::DigestsCannotBeVerified => {
                 f.write_str("of digests of certificates none can be verified again")
+            }
+            Self::BadAuthorities => {
+                f.write_str("names of authorities must not be empty, nor too many to be sent")
             }
             Self::BadRecordSizeLimit => {
                 f.write_str("a record size limit must lie between 64 and 16385")

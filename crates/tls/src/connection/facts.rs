@@ -50,12 +50,12 @@ pub struct Facts {
     /// The peer's key, if it showed that instead of a chain. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
-    rare: Option<Box<Rare>>,
+    pub(crate) rare: Option<Box<Rare>>,
 }
 
 /// What few connections have: the others need no room for it.
 #[derive(Debug, Default)]
-struct Rare {
+pub(crate) struct Rare {
     peer_certificate_digest: Option<[u8; 32]>,
     new_sessions: Vec<NewSession>,
 }
@@ -127,6 +127,10 @@ impl Facts {
     #[must_use]
     pub fn take_new_sessions(&mut self) -> Vec<NewSession> {
         self.rare.as_mut().map(|rare| core::mem::take(&mut rare.new_sessions)).unwrap_or_default()
+    }
+
+    pub(crate) fn new_sessions(&self) -> &[NewSession] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.new_sessions)
     }
 
     pub(crate) fn add_new_session(&mut self, session: NewSession) {
