@@ -42,6 +42,10 @@ msrv:
 cross:
     tools/cross.sh
 
+# Live connections handed to Linux' record layer, in an emulator if this kernel has none.
+kernel-tls:
+    tools/kernel-tls.sh
+
 # Fuzz one target.
 fuzz TARGET SECONDS="600":
     tools/fuzz.sh {{ SECONDS }} {{ TARGET }}
@@ -53,6 +57,14 @@ fuzz-smoke SECONDS="10":
 # BoringSSL's test runner; DIR is its ssl/test/runner, TESTS a file of names or `a;b` patterns.
 bogo DIR TESTS="" *FLAGS="":
     tools/bogo.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
+
+# How many tests of LIST passed, group by group; RESULTS is what the runner wrote with `-json-output`.
+bogo-table LIST RESULTS:
+    tools/bogo-table.sh {{ quote(LIST) }} {{ quote(RESULTS) }}
+
+# Where we answer otherwise than BoringSSL: whether we still answer as written down.
+bogo-deviations DIR:
+    tools/bogo-deviations.sh {{ quote(DIR) }}
 
 # Other TLS programs against ours, both ways, and the rustls peer.
 interop *FLAGS="": (peers "")

@@ -4,9 +4,12 @@
 //! cargo run --release -p tercel-interop -- --tercel target/release/tercel
 //! ```
 //!
-//! `cells.rs` is the table of what is run, `programs.rs` knows the programs, `run.rs` runs one cell
-//! with the help of `process.rs` and `relay.rs`, `evidence.rs` reads what went over the wire,
-//! `pki.rs` makes the certificates, `psk.rs` is a table of its own for pre-shared keys, `terms.rs` names versions, keys, suites and groups.
+//! Two tables say what is run: `cells.rs` of handshakes that differ in what is negotiated, each once
+//! through `run.rs`; `features.rs` of what goes beyond (resumption, early data and others), each
+//! through `exchange.rs`; `psk.rs` is one of its own, of pre-shared keys. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
+//! them, `evidence.rs` reads what went over the wire, `pki.rs` makes the certificates, `terms.rs` names
+//! versions, keys, suites and groups. At the end `matrix.rs` prints what was shown with whom: `serve` is
+//! Tercel's server with that program's client, `connect` the other way round.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,9 @@ use clap::Parser;
 
 mod cells;
 mod evidence;
+mod exchange;
+mod features;
+mod matrix;
 mod pki;
 mod process;
 mod programs;
@@ -29,13 +35,15 @@ mod run;
 mod terms;
 
 use cells::{Cell, Role};
+use features::{Feature, FeatureCell};
+use matrix::Matrix;
 use pki::Pki;
 use programs::{Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
 use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 465 + 16;
+const MINIMUM: usize = 534 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -75,7 +83,16 @@ fn main() -> Result<ExitCode> {
         .iter()
         .flat_map(|peer| {
             let cells = cells::cells(subject.abilities(), peer.abilities());
-            cells.into_iter().map(move |cell| Row { peer: peer.as_ref(), cell })
+            let plain = cells.into_iter().map(Kind::Handshake);
+            // What a stand-in can do, its own files do not say.
+            let roles: &[Role] =
+                if subject.explains() { &[Role::Serve, Role::Connect] } else { &[] };
+            let features = roles.iter().flat_map(|&role| {
+                let features = peer.features(role).into_iter();
+                features.map(move |feature| Kind::Feature(FeatureCell { role, feature }))
+            });
+            let kinds: Vec<_> = plain.chain(features).collect();
+            kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
@@ -93,7 +110,7 @@ fn main() -> Result<ExitCode> {
 
     ensure!(subject.abilities().present, "no program at {}", options.tercel.display());
     let setting = prepare(&folder.0)?;
-    let tally = Tally::default();
+    let tally = Tally::new(&peers);
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
@@ -107,7 +124,7 @@ fn main() -> Result<ExitCode> {
     let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
     for cell in &keys {
         let run = || cell.run(&tercel, &folder.0);
-        tally.count(&cell.name(), cell.present(), run);
+        tally.count(&cell.name(), cell.place(), cell.present(), run);
     }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
@@ -116,34 +133,83 @@ fn main() -> Result<ExitCode> {
 /// One line of the table.
 struct Row<'a> {
     peer: &'a dyn Program,
-    cell: Cell,
+    kind: Kind,
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+enum Kind {
+    Handshake(Cell),
+    Feature(FeatureCell),
 }
 
 impl Row<'_> {
     fn name(&self) -> String {
-        let role = match self.cell.role {
+        let role = match self.role() {
             Role::Serve => "serve",
             Role::Connect => "connect",
         };
-        format!("{role} {} {}", self.peer.name(), self.cell)
+        let peer = self.peer.name();
+        match &self.kind {
+            Kind::Handshake(cell) => format!("{role} {peer} {cell}"),
+            Kind::Feature(cell) => format!("{role} {peer} {cell}"),
+        }
+    }
+
+    fn role(&self) -> Role {
+        match &self.kind {
+            Kind::Handshake(cell) => cell.role,
+            Kind::Feature(cell) => cell.role,
+        }
+    }
+
+    /// The line of the matrix it belongs to.
+    fn matter(&self) -> &'static str {
+        match &self.kind {
+            Kind::Handshake(cell) => cell.matter(),
+            Kind::Feature(cell) => cell.feature.name(),
+        }
     }
 
     /// Runs the cell, prints its line and counts it.
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
-        let run = || run::run(&self.cell, subject, self.peer, setting);
-        tally.count(&self.name(), self.peer.abilities().present, run);
+        let place = (self.matter(), self.peer.name(), self.role());
+        tally.count(&self.name(), place, self.peer.abilities().present, || match &self.kind {
+            Kind::Handshake(cell) => run::run(cell, subject, self.peer, setting),
+            Kind::Feature(cell) => exchange::run(*cell, subject, self.peer, setting),
+        });
     }
 }
 
-#[derive(Default)]
 struct Tally {
     passed: AtomicUsize,
     failed: AtomicUsize,
     skipped: AtomicUsize,
+    matrix: Matrix,
 }
 
 impl Tally {
-    fn count(&self, name: &str, present: bool, run: impl FnOnce() -> Result<()>) {
+    fn new(peers: &[Box<dyn Program>]) -> Self {
+        let features = Feature::ALL.iter().map(|feature| feature.name());
+        let lines = cells::MATTERS.into_iter().chain(features).chain([psk::FEATURE]);
+        let lines = lines.map(str::to_owned).collect();
+        let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
+        Self {
+            passed: AtomicUsize::default(),
+            failed: AtomicUsize::default(),
+            skipped: AtomicUsize::default(),
+            matrix: Matrix::new(lines, columns),
+        }
+    }
+
+    /// Runs one cell, prints its line and counts it, in this field of the matrix too.
+    fn count(
+        &self,
+        name: &str,
+        (line, column, role): (&str, &str, Role),
+        present: bool,
+        run: impl FnOnce() -> Result<()>,
+    ) {
         if !present {
             self.skipped.fetch_add(1, Ordering::Relaxed);
             println!("absent  {name}");
@@ -151,6 +217,7 @@ impl Tally {
         }
         let start = Instant::now();
         let verdict = run();
+        self.matrix.count(line, column, role, verdict.is_ok());
         let time = start.elapsed().as_secs_f32();
         match verdict {
             Ok(()) => {
@@ -168,6 +235,7 @@ impl Tally {
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {
         let [passed, failed, skipped] =
             [&self.passed, &self.failed, &self.skipped].map(|count| count.load(Ordering::Relaxed));
+        println!("\n{}\n", self.matrix.text());
         let absent: Vec<_> =
             peers.iter().filter(|peer| !peer.abilities().present).map(|peer| peer.name()).collect();
         if !absent.is_empty() {

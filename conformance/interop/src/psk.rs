@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::cells::Role;
 use crate::process::Process;
 use crate::programs;
 use crate::relay::free_port;
@@ -20,13 +21,6 @@ use crate::relay::free_port;
 enum Peer {
     OpenSsl,
     GnuTls,
-}
-
-/// What Tercel does; the peer does the other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Role {
-    Serve,
-    Connect,
 }
 
 /// What is tried.
@@ -78,16 +72,30 @@ pub(crate) fn cells() -> Vec<PskCell> {
     cells
 }
 
+/// The line of the matrix.
+pub(crate) const FEATURE: &str = "external pre-shared key";
+
+impl Peer {
+    fn name(self) -> &'static str {
+        match self {
+            Self::OpenSsl => "openssl",
+            Self::GnuTls => "gnutls",
+        }
+    }
+}
+
 impl PskCell {
+    /// Its field of the matrix.
+    pub(crate) fn place(self) -> (&'static str, &'static str, Role) {
+        (FEATURE, self.peer.name(), self.role)
+    }
+
     pub(crate) fn name(self) -> String {
         let role = match self.role {
             Role::Serve => "serve",
             Role::Connect => "connect",
         };
-        let peer = match self.peer {
-            Peer::OpenSsl => "openssl",
-            Peer::GnuTls => "gnutls",
-        };
+        let peer = self.peer.name();
         let matter = match self.matter {
             Matter::Plain => "plain",
             Matter::Retry => "retry",

@@ -8,12 +8,13 @@
 //! |---|---|
 //! | protect records | [`AeadKey`] in `aead.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
+//! | name keys and issuers as OCSP does | [`sha1_name`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 way | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
 //! | derive secrets, TLS 1.2 way | [`Tls12Prf`] in `prf.rs` |
 //! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |
 //! | sign, verify | [`SigningKey`], [`Signer`] in `signing_key.rs`, [`PublicKey`] in `public_key.rs` |
 //! | random bytes | [`fill_random`] in `random.rs` |
-//! | hold, compare and wipe secrets | [`Secret`] in `secret.rs`, [`wipe`], [`constant_time_eq`] in `memory.rs` |
+//! | hold, compare and wipe secrets | [`Secret`], [`ShortSecret`] in `secret.rs`, [`wipe`], [`constant_time_eq`] in `memory.rs` |
 //! | call AWS-LC, argue about memory safety | `backend/mod.rs`, the only home of `unsafe` |
 //!
 //! There is one trait, [`Signer`], because private keys can live elsewhere. Everything else is
@@ -56,7 +57,7 @@ mod signing_key;
 
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
 pub use error::CryptoError;
-pub use hash::{Digest, Hash, HashAlgorithm};
+pub use hash::{Digest, Hash, HashAlgorithm, sha1_name};
 pub use hkdf::{Prk, hkdf_extract};
 pub use hmac::HmacKey;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};
@@ -64,7 +65,7 @@ pub use memory::{constant_time_eq, wipe};
 pub use prf::Tls12Prf;
 pub use public_key::PublicKey;
 pub use random::fill_random;
-pub use secret::{Secret, SharedSecret};
+pub use secret::{Secret, SharedSecret, ShortSecret};
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
 

@@ -223,6 +223,14 @@ pub enum Misuse {
     WrongVersion,
     /// A length or value outside the documented range.
     InvalidArgument,
+    /// A connection is to be handed over while bytes received for it are unread.
+    UnreadInput,
+    /// A connection is to be handed over in the middle of a handshake message.
+    HalfMessage,
+    /// A connection is to be handed over while [`crate::Sender::control`] has something to send.
+    ControlPending,
+    /// A connection is to be handed over while the peer has still to grant a key update.
+    UpdateAwaited,
     /// Keying material from a main secret that is not the extended one. RFC 7627 5.4
     NoExtendedMainSecret,
 }
@@ -283,6 +291,7 @@ impl Peer {
             | Self::WrongCertificateType
             | Self::WrongApplicationProtocol
             | Self::PointlessRetry
+            | Self::PointlessCertificateType
             | Self::IllegalAlertLevel
             | Self::SecondHelloChanged
             | Self::SessionIdNotEchoed
@@ -314,9 +323,7 @@ impl Peer {
                 A::MISSING_EXTENSION
             }
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
-            Self::EmptyCertificate | Self::PointlessCertificateType | Self::BadRawPublicKey => {
-                A::DECODE_ERROR
-            }
+            Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
             Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
             Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         }
@@ -352,14 +359,42 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
-        R::UnsatisfactoryStatus | R::MissingStaple => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        // RFC 6066 8
+        R::UnsatisfactoryStatus
+        | R::MissingStaple
+        | R::StapleRequired
+        | R::StapleMalformed
+        | R::StapleUnsuccessful
+        | R::StapleUntrusted
+        | R::StapleForAnother
+        | R::StapleNotYetValid { .. }
+        | R::StapleExpired { .. }
+        | R::StapleUnknownStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         R::UnknownRevocationStatus
         | R::CrlExpired { .. }
         | R::InvalidCrl
         | R::UntrustedRawKey
         | R::Other => A::CERTIFICATE_UNKNOWN,
+        R::ByVerifier { alert } => chosen_alert(AlertDescription(alert)),
         // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
         _ => A::BAD_CERTIFICATE,
+    }
+}
+
+/// The alert that a verifier wants, if it tells of a peer that is not acceptable.
+fn chosen_alert(alert: AlertDescription) -> AlertDescription {
+    use AlertDescription as A;
+    match alert {
+        A::HANDSHAKE_FAILURE
+        | A::BAD_CERTIFICATE
+        | A::UNSUPPORTED_CERTIFICATE
+        | A::CERTIFICATE_REVOKED
+        | A::CERTIFICATE_EXPIRED
+        | A::UNKNOWN_CA
+        | A::ACCESS_DENIED
+        | A::INSUFFICIENT_SECURITY
+        | A::BAD_CERTIFICATE_STATUS_RESPONSE => alert,
+        _ => A::CERTIFICATE_UNKNOWN,
     }
 }
 

@@ -31,10 +31,14 @@
 //! | say what a client or server wants | [`ClientConfig`], [`ServerConfig`] |
 //! | do without certificates | [`PreSharedKey`], [`PreSharedKeys`] |
 //! | show a certificate | [`Credential`], [`Credentials`] |
+//! | have stapled OCSP responses checked | [`ChainPolicy::with_verifier`], [`pki::OcspPolicy`] |
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
+//! | say what sessions keep of clients, and for whom they are good | [`ServerConfigBuilder::verify_resumed`] and its neighbours |
 //! | learn what was agreed | [`Facts`] |
+//! | hold many idle connections | [`Connection::park`] |
+//! | go on in the kernel, or in another process | [`Connection::export_traffic_keys`], [`Connection::save`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 
 #![forbid(unsafe_code)]
@@ -86,8 +90,10 @@ pub use connection::buffer::Received;
 pub use connection::export::Exporter;
 pub use connection::facts::{EarlyData, Facts, NewSession};
 pub use connection::receiver::{Filled, Opened, Receiver};
+pub use connection::saved::RestoreError;
 pub use connection::sender::{Sealed, Sender};
 pub use connection::stream::Stream;
+pub use connection::traffic_keys::{NonceForm, NotHandedOver, TrafficKey, TrafficKeys};
 pub use error::{Error, Local, Misuse, Peer};
 pub use handshake::question::{
     AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindPreSharedKeyQuestion,

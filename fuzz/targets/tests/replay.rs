@@ -112,5 +112,7 @@ targets! {
     server_handshake
     client_handshake
     two_sided
+    saved_connection
     chain
+    ocsp_response
 }

@@ -6,6 +6,7 @@
 mod builder;
 pub(crate) mod certificate_types;
 pub(crate) mod client;
+mod client_authorities;
 pub(crate) mod common;
 pub(crate) mod compressed_forms;
 pub(crate) mod compression;
@@ -15,4 +16,6 @@ pub(crate) mod pre_shared_key;
 pub(crate) mod resumption;
 pub(crate) mod scheme;
 pub(crate) mod server;
+mod server_certificates;
+mod server_sessions;
 pub(crate) mod verifier;

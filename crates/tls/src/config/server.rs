@@ -40,8 +40,12 @@ pub struct ServerConfig {
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
+    pub(crate) request_ocsp: bool,
+    pub(crate) request_timestamps: bool,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
+    pub(crate) acknowledge_server_name: bool,
+    pub(crate) server_padding: bool,
     pub(crate) resumption: ServerResumption,
 }
 
@@ -82,8 +86,13 @@ impl ServerConfig {
             client_verifier: None,
             client_raw_keys: None,
             client_certificate_types: None,
+            request_ocsp: false,
+            request_timestamps: false,
+            compress_certificates_ahead: false,
             client_order: false,
             ignore_unknown_alpn: false,
+            acknowledge_server_name: true,
+            server_padding: false,
             resumption: ServerResumption::new(),
             default_tickets: true,
         }
@@ -103,9 +112,14 @@ pub struct ServerConfigBuilder {
     client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     client_raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     client_certificate_types: Option<Vec<CertificateType>>,
+    pub(super) request_ocsp: bool,
+    pub(super) request_timestamps: bool,
+    pub(super) compress_certificates_ahead: bool,
     client_order: bool,
     ignore_unknown_alpn: bool,
-    resumption: ServerResumption,
+    acknowledge_server_name: bool,
+    server_padding: bool,
+    pub(super) resumption: ServerResumption,
     default_tickets: bool,
 }
 
@@ -222,6 +236,22 @@ impl ServerConfigBuilder {
         self
     }
 
+    /// Whether clients are told that the name they asked for was understood. Default: yes. A server to
+    /// which names make no difference does not have to. RFC 6066 3
+    #[must_use]
+    pub fn acknowledge_server_name(mut self, on: bool) -> Self {
+        self.acknowledge_server_name = on;
+        self
+    }
+
+    /// Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
+    /// to 16384. Default: off.
+    #[must_use]
+    pub fn answer_server_padding(mut self, on: bool) -> Self {
+        self.server_padding = on;
+        self
+    }
+
     /// Seals sessions into tickets with these keys. Default: keys of this configuration's own, changed
     /// every six hours.
     #[must_use]
@@ -319,6 +349,9 @@ impl ServerConfigBuilder {
                 Policy::Here(set as Arc<dyn SelectCredential>)
             }
         };
+        if let (true, Some(set)) = (self.compress_certificates_ahead, &known_names) {
+            set.compress_ahead(&common.certificate_compression);
+        }
         let (client_verifier, judged) =
             with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
         if self.client_auth != ClientAuth::None && client_verifier.is_none() {
@@ -334,7 +367,10 @@ impl ServerConfigBuilder {
             let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
-        resumption.context = context(&resumption.label, self.client_auth, client_verifier.as_ref());
+        if resumption.digests_only && resumption.verify_again {
+            return Err(ConfigError::DigestsCannotBeVerified);
+        }
+        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref());
         Ok(Arc::new(ServerConfig {
             common,
             credentials,
@@ -345,8 +381,12 @@ impl ServerConfigBuilder {
             client_auth: self.client_auth,
             client_verifier,
             client_certificate_types,
+            request_ocsp: self.request_ocsp,
+            request_timestamps: self.request_timestamps,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
+            acknowledge_server_name: self.acknowledge_server_name,
+            server_padding: self.server_padding,
             resumption,
         }))
     }

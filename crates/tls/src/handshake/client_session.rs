@@ -18,19 +18,32 @@ use crate::keys::tls13::ResumptionSecret;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
 
-/// What this configuration's sessions with a server are stored under.
-pub(crate) fn key(config: &ClientConfig, name: &ServerName<'_>) -> ClientSessionKey {
-    ClientSessionKey::new(name.to_owned(), None, config.resumption.context)
+/// The server that a client means.
+pub(crate) struct Destination {
+    pub(crate) name: ServerName<'static>,
+    /// Set if it tells servers of one name apart.
+    pub(crate) port: Option<u16>,
 }
 
-/// The stored session to offer, judged again if the configuration says so.
+/// What this configuration's sessions with a server are stored under.
+fn key(config: &ClientConfig, to: &Destination) -> ClientSessionKey {
+    ClientSessionKey::new(to.name.clone(), to.port, config.resumption.context)
+}
+
+/// The stored session to offer, judged again if the configuration says so, or if it was made under another
+/// name.
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
-    name: &ServerName<'static>,
+    to: &Destination,
 ) -> Result<Option<Box<Session>>, Error> {
-    let Some(mut session) = take(config, name) else { return Ok(None) };
-    if !config.resumption.verify_again || session.peer_chain.is_empty() {
+    let Some(mut session) = take(config, to) else { return Ok(None) };
+    let elsewhere = session.server_name.as_deref() != Some(&*to.name.to_str());
+    // Whom a session under another name was made with, only a chain can say.
+    if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
+        return Ok(None);
+    }
+    if !(elsewhere || config.resumption.verify_again) || session.peer_chain.is_empty() {
         return Ok(Some(session));
     }
     let shown = Shown {
@@ -42,7 +55,7 @@ pub(crate) async fn offerable(
         signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
     };
     let now = config.common.clock.now();
-    let verdict = identity::judge(flow, &config.verifier, &shown, Some(name), now).await?;
+    let verdict = identity::judge(flow, &config.verifier, &shown, Some(&to.name), now).await?;
     session.peer_chain = shown.chain;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
@@ -50,10 +63,10 @@ pub(crate) async fn offerable(
 }
 
 /// The stored session, if one fits the configuration as it is now.
-fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
+fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
-    let mut bytes = store.take(&key(config, name), now)?;
+    let mut bytes = store.take(&key(config, to), now)?;
     let session = Session::from_bytes(&bytes);
     tercel_crypto::wipe(&mut bytes);
     let session = session.filter(|session| session.is_fresh(now))?;
@@ -69,12 +82,14 @@ fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
 /// A session after this handshake; the secret and what belongs to one ticket are still to come.
 pub(crate) fn template(
     config: &ClientConfig,
+    name: &ServerName<'_>,
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
+    session.server_name = Some(name.to_str().into_owned());
     session.ocsp_response.clone_from(&facts.ocsp_response);
     session.signed_certificate_timestamps.clone_from(&facts.signed_certificate_timestamps);
     session
@@ -83,7 +98,7 @@ pub(crate) fn template(
 /// What takes the tickets of a connection of TLS 1.3.
 pub(crate) fn taker(
     config: &ClientConfig,
-    name: &ServerName<'_>,
+    to: &Destination,
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
@@ -92,8 +107,8 @@ pub(crate) fn taker(
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketTaker {
         secret,
-        template: template(config, facts, suite, authenticated),
-        key: key(config, name),
+        template: template(config, &to.name, facts, suite, authenticated),
+        key: key(config, to),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
         left: MAX_TICKETS,
@@ -106,7 +121,7 @@ pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 /// Keeps a session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
 pub(crate) fn keep_ticket(
     config: &ClientConfig,
-    name: &ServerName<'_>,
+    to: &Destination,
     mut session: Session,
     (hint, ticket): (u32, Vec<u8>),
 ) {
@@ -118,12 +133,12 @@ pub(crate) fn keep_ticket(
     session.by_ticket = true;
     session.created = config.common.clock.now().as_secs();
     session.lifetime = if hint == 0 { LIFETIME_OF_ID } else { hint };
-    keep(config, name, &session);
+    keep(config, to, &session);
 }
 
 /// Keeps a session.
-pub(crate) fn keep(config: &ClientConfig, name: &ServerName<'_>, session: &Session) {
+pub(crate) fn keep(config: &ClientConfig, to: &Destination, session: &Session) {
     if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_bytes()) {
-        store.put(&key(config, name), bytes, session.expires());
+        store.put(&key(config, to), bytes, session.expires());
     }
 }

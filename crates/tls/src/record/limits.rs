@@ -35,13 +35,12 @@ pub(crate) const MAX_KEY_UPDATES_IN_A_ROW: u8 = 32;
 /// Bytes of rejected early data that a server passes over before it gives up.
 ///
 /// What a ticket of ours may ever admit, with the records' overhead. RFC 9846 4.3.10
-pub(crate) const MIN_SKIPPED_EARLY_DATA: usize = 16384;
+pub(crate) const MIN_SKIPPED_EARLY_DATA: u32 = 16384;
 
 /// What is passed over where tickets admit so many bytes: those, and what protects them. RFC 9846 4.3.10
-pub(crate) fn skipped_early_data(max_early_data: u32) -> usize {
-    let admitted = usize::try_from(max_early_data).unwrap_or(usize::MAX);
-    let protected = admitted.saturating_add(admitted.checked_div(8).unwrap_or_default());
-    protected.max(MIN_SKIPPED_EARLY_DATA)
+pub(crate) fn skipped_early_data(max_early_data: u32) -> u32 {
+    let overhead = max_early_data.checked_div(8).unwrap_or_default();
+    max_early_data.saturating_add(overhead).max(MIN_SKIPPED_EARLY_DATA)
 }
 
 /// Pre-shared keys of a ClientHello that are looked at.
@@ -60,6 +59,9 @@ pub(crate) const AES_GCM_RECORDS_PER_KEY: u64 = 1 << 24;
 /// Key updates in one direction of one connection. RFC 9846 4.7.3
 pub(crate) const MAX_KEY_UPDATES: u64 = (1 << 48) - 1;
 
+/// Bytes of padding that a client may have a server send.
+pub(crate) const MAX_SERVER_PADDING: u16 = 1 << 14;
+
 /// The smallest `record_size_limit` that may be offered. RFC 8449 4
 pub(crate) const MIN_RECORD_SIZE_LIMIT: u16 = 64;
 
@@ -68,6 +70,8 @@ pub(crate) fn message_body(kind: HandshakeType) -> usize {
     match kind {
         HandshakeType::CERTIFICATE | HandshakeType::COMPRESSED_CERTIFICATE => 100 * 1024,
         HandshakeType::CLIENT_HELLO => 64 * 1024,
+        // With as much padding as a server gives, see `MAX_SERVER_PADDING`.
+        HandshakeType::ENCRYPTED_EXTENSIONS => 2 * MAX_FRAGMENT,
         HandshakeType::NEW_SESSION_TICKET => 68 * 1024,
         HandshakeType::CERTIFICATE_STATUS | HandshakeType::CERTIFICATE_REQUEST => 64 * 1024,
         HandshakeType::FINISHED => 64,

@@ -20,6 +20,16 @@ pub trait ClientSessionStore: Send + Sync {
     /// Keeps one more session for `key`, until `expires`.
     fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime);
 
+    /// The same for a session that the server lets resume under every name for which its certificate is good.
+    /// draft-ietf-tls-cross-sni-resumption
+    ///
+    /// By default it is kept like any other. A store that knows which names belong together may hand it out
+    /// for another of them: the server's certificate is then judged for that name before anything is sent,
+    /// and the session is not used if it is refused.
+    fn put_across_names(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
+        self.put(key, session, expires);
+    }
+
     /// Takes the newest session out: used twice, a ticket would link the connections. RFC 9846 C.4
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
 }
@@ -42,6 +52,29 @@ impl ClientSessionKey {
         configuration: [u8; 32],
     ) -> Self {
         Self { server_name, port, configuration }
+    }
+
+    /// `name 1.. | has port 1 | [port 2] | configuration 32`
+    pub(crate) fn write(&self, writer: &mut Writer<'_>) {
+        writer.opaque8(self.server_name.to_str().as_bytes());
+        writer.u8(u8::from(self.port.is_some()));
+        if let Some(port) = self.port {
+            writer.u16(port);
+        }
+        writer.bytes(&self.configuration);
+    }
+
+    /// What [`Self::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let name = core::str::from_utf8(reader.opaque8().ok()?).ok()?;
+        let name = ServerName::try_from(name).ok()?;
+        let port = match reader.u8().ok()? {
+            0 => None,
+            1 => Some(reader.u16().ok()?),
+            _ => return None,
+        };
+        let configuration = reader.array().ok()?;
+        Some(Self::new(name.to_owned(), port, *configuration))
     }
 }
 
@@ -107,16 +140,7 @@ impl ClientMemoryStore {
 
     fn read_server(&self, reader: &mut Reader<'_>) -> Result<(), SavedSessionsError> {
         let malformed = |_: DecodeError| SavedSessionsError::Malformed;
-        let name = reader.opaque8().map_err(malformed)?;
-        let name = core::str::from_utf8(name).map_err(|_| SavedSessionsError::Malformed)?;
-        let name = ServerName::try_from(name).map_err(|_| SavedSessionsError::Malformed)?;
-        let port = match reader.u8().map_err(malformed)? {
-            0 => None,
-            1 => Some(reader.u16().map_err(malformed)?),
-            _ => return Err(SavedSessionsError::Malformed),
-        };
-        let configuration = reader.array().map_err(malformed)?;
-        let key = ClientSessionKey::new(name.to_owned(), port, *configuration);
+        let key = ClientSessionKey::read(reader).ok_or(SavedSessionsError::Malformed)?;
         for _ in 0..reader.u8().map_err(malformed)? {
             let expires = Duration::from_secs(reader.u64().map_err(malformed)?);
             let session = reader.opaque24().map_err(malformed)?;
@@ -203,15 +227,10 @@ impl std::error::Error for SavedSessionsError {}
 
 /// ```text
 /// version 2 = 0001, then of each server, oldest first:
-/// name 1.. | has port 1 | [port 2] | configuration 32 | count 1 | count * (expires 8 | session 3..)
+/// key, see [`ClientSessionKey::write`] | count 1 | count * (expires 8 | session 3..)
 /// ```
 fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &VecDeque<Kept>) {
-    writer.opaque8(key.server_name.to_str().as_bytes());
-    writer.u8(u8::from(key.port.is_some()));
-    if let Some(port) = key.port {
-        writer.u16(port);
-    }
-    writer.bytes(&key.configuration);
+    key.write(writer);
     writer.u8(u8::try_from(sessions.len()).unwrap_or(u8::MAX));
     for kept in sessions.iter().take(MAX_SESSIONS_EACH) {
         writer.u64(kept.expires().as_secs());

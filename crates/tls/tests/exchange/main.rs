@@ -4,7 +4,11 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+#[path = "../../../pki/tests/ocsp_maker/mod.rs"]
+mod ocsp_maker;
+
 mod certificates;
+mod choice;
 mod combinations;
 mod compression;
 mod decisions;
@@ -13,16 +17,24 @@ mod identity;
 mod ml_dsa;
 mod negotiation;
 mod pair;
+mod parked;
 mod pending;
+mod ports;
 mod pre_shared_keys;
 mod questions;
 mod raw_public_keys;
 mod reads;
+mod renewal;
 mod resumed_trust;
 mod resumption;
+mod saved;
 mod secrets;
+mod server_sessions;
 mod signatures;
 mod sizes;
+mod staples;
 mod strangers;
 mod streams;
+mod traffic_keys;
 mod updates;
+mod wishes;

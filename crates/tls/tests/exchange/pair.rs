@@ -70,6 +70,18 @@ impl<'t> Pair<'t> {
         }
     }
 
+    /// Two handshakes whose client tells servers apart by their ports.
+    pub(crate) fn at(
+        client: &Arc<ClientConfig>,
+        server: &Arc<ServerConfig>,
+        name: &str,
+        port: u16,
+    ) -> Self {
+        let to = ServerName::try_from(name.to_owned()).unwrap();
+        let at = Handshake::client_at(Arc::clone(client), to, port);
+        Self { client: at, ..Self::new(client, server, name) }
+    }
+
     pub(crate) fn delivery(mut self, delivery: Delivery) -> Self {
         self.delivery = delivery;
         self
@@ -245,4 +257,11 @@ pub(crate) fn records(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
         bytes = rest;
     }
     records
+}
+
+/// The body of the handshake message with which these bytes begin.
+pub(crate) fn first_message(bytes: &[u8]) -> Vec<u8> {
+    let content: Vec<u8> = records(bytes).into_iter().flat_map(|(_, fragment)| fragment).collect();
+    let length = usize::from(u16::from_be_bytes([content[2], content[3]]));
+    content[4..4 + length].to_vec()
 }

@@ -8,9 +8,9 @@ use pki_types::ServerName;
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
-    CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName,
-    KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion, PskBinder,
-    PskIdentity, PskKeyExchangeMode, ServerNameOffer,
+    CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
+    HostName, KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion,
+    PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer,
 };
 
 use super::offered_key::OfferedKey;
@@ -18,6 +18,7 @@ use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::client_session::Destination;
 use crate::handshake::compression;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
@@ -31,7 +32,7 @@ pub(crate) struct Offer {
     pub(crate) message: Vec<u8>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Vec<u8>,
-    pub(crate) server_name: ServerName<'static>,
+    pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
     /// The external keys that are offered, behind a session of TLS 1.3.
@@ -46,7 +47,7 @@ pub(crate) struct Offer {
 impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
-        server_name: ServerName<'static>,
+        to: Destination,
         session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
         // One call for all public values.
@@ -71,7 +72,7 @@ impl Offer {
             message: Vec::new(),
             random: *random,
             session_id: session_id.to_vec(),
-            server_name,
+            to,
             session,
             pre_shared_keys,
             early_data: false,
@@ -238,7 +239,7 @@ impl Offer {
             .groups
             .iter()
             .copied()
-            .filter(|group| tls13 || !negotiate::is_hybrid(*group))
+            .filter(|group| tls13 || !negotiate::is_post_quantum(*group))
             .collect();
         let entries: Vec<KeyShareEntry<'_>> = shares
             .iter()
@@ -246,7 +247,7 @@ impl Offer {
             .collect();
         let protocols: Vec<ProtocolName<'_>> =
             common.alpn.iter().map(|name| ProtocolName(name)).collect();
-        let host = match &self.server_name {
+        let host = match &self.to.name {
             ServerName::DnsName(name) if config.send_server_name => {
                 Some(HostName::new(name.as_ref().as_bytes())?)
             }
@@ -267,6 +268,8 @@ impl Offer {
         let judges = !config.only_pre_shared_keys;
         let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
         let schemes = common.schemes_for(highest);
+        let authorities: Vec<DistinguishedName<'_>> =
+            config.certificate_authorities.iter().map(|name| DistinguishedName(name)).collect();
         let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
@@ -291,8 +294,11 @@ impl Offer {
                 .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: (judges && config.request_timestamps).then_some(()),
+            server_padding: config.server_padding.filter(|_| tls13),
             compress_certificate: (tls13 && judges && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
+            certificate_authorities: (tls13 && judges && !authorities.is_empty())
+                .then_some(List::of(&authorities)),
             server_certificate_type: certificate_type::offer(&config.server_certificate_types)
                 .filter(|_| judges),
             client_certificate_type: certificate_type::offer(&config.client_certificate_types)
@@ -333,7 +339,7 @@ impl Offer {
         flow.send_with(
             |out| {
                 out.extend_from_slice(&self.message);
-                Ok(())
+                Ok::<(), Error>(())
             },
             |_| {},
         )
@@ -365,6 +371,12 @@ fn exchanges(config: &ClientConfig) -> Result<Vec<KeyExchange>, Error> {
         let algorithm: KeyExchangeAlgorithm = group::algorithm(*group).ok_or(Local::Encode)?;
         KeyExchange::generate(algorithm).map_err(Error::from)
     };
+    let ours = config.common.groups.iter();
+    let predicted = ours.filter(|group| config.server_groups.contains(group)).take(1);
+    let predicted = predicted.map(generate).collect::<Result<Vec<_>, _>>()?;
+    if !predicted.is_empty() {
+        return Ok(predicted);
+    }
     match &config.key_shares {
         Some(groups) => groups.iter().map(generate).collect(),
         None => config.common.groups.iter().take(1).map(generate).collect(),

@@ -68,7 +68,7 @@ pub(crate) async fn handshake(
     facts.peer_signature_scheme = Some(scheme);
     let request = receive_request_and_done(flow, &mut transcript).await?;
     let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
 
     let chosen = match &request {
         None => None,
@@ -88,7 +88,7 @@ pub(crate) async fn handshake(
         facts.own_signature_scheme = Some(scheme);
         auth::send_verify(flow, &mut transcript, &credential, scheme).await?;
     }
-    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
     let ticket = resumption::receive_ticket(flow, &hello, &mut transcript).await?;
@@ -99,7 +99,7 @@ pub(crate) async fn handshake(
     resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
+        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
@@ -249,7 +249,7 @@ fn receive_key_exchange(
 ) -> Result<(NamedGroup, SharedSecret, Vec<u8>, SignatureScheme), Error> {
     let parsed = ServerKeyExchange::parse(message.body())?;
     let group = parsed.params.named_curve;
-    if !config.common.groups.contains(&group) || negotiate::is_hybrid(group) {
+    if !config.common.groups.contains(&group) || negotiate::is_post_quantum(group) {
         return Err(Peer::WrongGroup.into());
     }
     let params = message.body().get(parsed.signed_range()).unwrap_or_default();

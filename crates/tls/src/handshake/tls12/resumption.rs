@@ -16,8 +16,8 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
-use crate::handshake::hello::negotiate;
 use crate::handshake::hello::offer::Offer;
+use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
@@ -77,6 +77,7 @@ pub(crate) async fn serve(
     facts.server_name.clone_from(&session.server_name);
     facts.extended_main_secret = session.extended;
     facts.secure_renegotiation = secure_renegotiation;
+    facts.server_certificate_type = session.server_certificate_type();
     let randoms = Randoms { client: *hello.random, server: server_random };
     let mut transcript = Transcript::new(suite.hash);
     transcript.add(message);
@@ -91,6 +92,7 @@ pub(crate) async fn serve(
         extensions: ServerHelloExtensions {
             ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
             alpn: alpn.map(ProtocolName),
+            server_certificate_type: certificate_type::answers(hello, config, &facts).0,
             extended_master_secret: session.extended.then_some(()),
             record_size_limit: super::server::our_limit(config, hello),
             renegotiation_info: secure_renegotiation.then_some(&[]),
@@ -101,7 +103,7 @@ pub(crate) async fn serve(
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     let main = MainSecret12::resumed(suite, session.secret.duplicate());
     log.log("CLIENT_RANDOM", main.as_bytes());
-    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let verify_data = main.server_verify_data(&transcript.digest());
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
     let expected = main.client_verify_data(&transcript.digest());
@@ -111,7 +113,7 @@ pub(crate) async fn serve(
     let extended = facts.extended_main_secret;
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
+        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
@@ -209,7 +211,7 @@ pub(crate) async fn resume(
     let main = MainSecret12::resumed(suite, session.secret.duplicate());
     log.log("CLIENT_RANDOM", main.as_bytes());
     let ticket = receive_ticket(flow, hello, &mut transcript).await?;
-    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let expected = main.server_verify_data(&transcript.digest());
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     let verify_data = main.client_verify_data(&transcript.digest());
@@ -218,18 +220,19 @@ pub(crate) async fn resume(
     let authenticated = session.authenticated;
     let old = (session.identity.clone(), session.by_ticket, session.created, session.lifetime);
     session.into_facts(&mut facts);
-    let mut next = client_session::template(config, &facts, suite, Some(authenticated));
+    let mut next =
+        client_session::template(config, &offer.to.name, &facts, suite, Some(authenticated));
     next.secret = Secret::new(main.as_bytes());
     // The same session goes on, under a new ticket if there is one.
     (next.identity, next.by_ticket, next.created, next.lifetime) = old;
     match ticket {
-        Some(ticket) => client_session::keep_ticket(config, &offer.server_name, next, ticket),
-        None => client_session::keep(config, &offer.server_name, &next),
+        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
+        None => client_session::keep(config, &offer.to, &next),
     }
     let extended = facts.extended_main_secret;
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
+        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
@@ -264,13 +267,13 @@ pub(crate) fn keep_new(
     facts: &Facts,
     ticket: Option<Ticket>,
 ) {
-    let mut session = client_session::template(config, facts, suite, None);
+    let mut session = client_session::template(config, &offer.to.name, facts, suite, None);
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
-        client_session::keep_ticket(config, &offer.server_name, session, ticket);
+        client_session::keep_ticket(config, &offer.to, session, ticket);
     } else if !hello.session_id_echo.is_empty() {
         session.identity = hello.session_id_echo.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
-        client_session::keep(config, &offer.server_name, &session);
+        client_session::keep(config, &offer.to, &session);
     }
 }

@@ -27,6 +27,7 @@ use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::resumption::keep_digest;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{record_limits, signature};
@@ -123,11 +124,12 @@ pub(crate) async fn handshake(
         facts.peer_signature_scheme = Some(scheme);
         verify_client(flow, config, shown).await?;
     }
-    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let expected = main.client_verify_data(&transcript.digest());
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
     if let Some(shown) = shown {
         shown.into_facts(&mut facts);
+        keep_digest(config, &mut facts);
     }
     match session {
         NewSession::None => {}
@@ -141,7 +143,7 @@ pub(crate) async fn handshake(
     flow.order(limits(config, &hello));
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
+        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
@@ -241,7 +243,9 @@ fn send_server_hello(
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
-            server_name: negotiate::server_name(hello).map(|_| ()),
+            server_name: negotiate::server_name(hello)
+                .filter(|_| config.acknowledge_server_name)
+                .map(|_| ()),
             status_request: answers.staple.then_some(()),
             ec_point_formats: offered.ec_point_formats.map(|_| List::of(&formats)),
             alpn: answers.alpn.map(ProtocolName),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tercel_wire::{
     ClientHello, HandshakeMessage, NewSessionTicket, NewSessionTicketExtensions, ProtocolVersion,
-    PskBinder,
+    PskBinder, PskKeyExchangeMode, TlsFlags,
 };
 
 use crate::config::policy::Policy;
@@ -101,6 +101,12 @@ fn check_binder(
 }
 
 impl Accepted {
+    /// The skew of the ticket's age, as far as it can be told.
+    pub(crate) fn reported_age_skew(&self) -> i32 {
+        let most = if self.age_skew < 0 { i32::MIN } else { i32::MAX };
+        i32::try_from(self.age_skew).unwrap_or(most)
+    }
+
     /// Whether the client's early data may be read: every condition of RFC 9846 4.3.10, and the guard's word.
     pub(crate) async fn admits_early_data(
         &self,
@@ -191,6 +197,7 @@ pub(crate) fn send_tickets(
             ticket: &ticket,
             extensions: NewSessionTicketExtensions {
                 early_data: (template.max_early_data > 0).then_some(template.max_early_data),
+                tls_flags: template.across_names.then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
                 ..Default::default()
             },
         };

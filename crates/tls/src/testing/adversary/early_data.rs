@@ -16,6 +16,7 @@ use crate::config::server::ServerConfig;
 use crate::connection::buffer::Received;
 use crate::connection::facts::Facts;
 use crate::error::Peer;
+use crate::handshake::client_session::Destination;
 use crate::handshake::coroutine::Coroutine;
 use crate::handshake::{Handshake, client_session, hello};
 use crate::keys::suite;
@@ -26,7 +27,8 @@ fn early_data_is_accepted_only_with_the_first_key() {
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConfig::builder().pre_shared_keys([key()]).early_data(true).build().unwrap();
     let now = client.common.clock.now();
-    client_session::keep(&client, &name, &session(now));
+    let to = Destination { name: name.clone(), port: None };
+    client_session::keep(&client, &to, &session(now));
 
     let server = ServerConfig::builder().pre_shared_keys([key()]).build().unwrap();
     let script = |_, due: Say| match due.kind() {
@@ -69,6 +71,7 @@ fn session(now: UnixTime) -> Session {
         identity: b"ticket".to_vec(),
         lifetime: 600,
         max_early_data: 1000,
+        server_name: Some("localhost".to_owned()),
         ..Session::of(suite, &facts, now.as_secs(), None)
     }
 }

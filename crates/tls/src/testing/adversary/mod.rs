@@ -9,6 +9,7 @@ mod early_data;
 mod order;
 mod puppet;
 mod records;
+mod staples;
 
 use tercel_wire::ProtocolVersion;
 
