@@ -3,6 +3,7 @@
 //! After the handshake TLS is a matter of events, not of sequence, so everything here is plain
 //! synchronous code. Must not know: handshakes. Next: [`sender`], [`receiver`].
 
+pub(crate) mod authentication;
 pub(crate) mod buffer;
 pub(crate) mod export;
 pub(crate) mod facts;

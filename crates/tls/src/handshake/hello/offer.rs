@@ -13,8 +13,8 @@ use tercel_wire::{
 
 use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
+use crate::connection::authentication::compression;
 use crate::error::{Error, Local, Peer};
-use crate::handshake::compression;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
@@ -319,7 +319,7 @@ impl Offer {
         flow.send_with(
             |out| {
                 out.extend_from_slice(message);
-                Ok(())
+                Ok::<(), Error>(())
             },
             |_| {},
         )

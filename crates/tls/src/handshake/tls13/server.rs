@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
 use tercel_wire::{
-    CertificateRequest, CertificateRequestExtensions, ClientHello, CompressionMethod,
-    DistinguishedName, EncryptedExtensions, EndOfEarlyData, Finished, HandshakeMessage,
-    HandshakeType, KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerHello,
-    ServerHelloExtensions, ServerKeyShare,
+    ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, Finished,
+    HandshakeMessage, HandshakeType, KeyShareEntry, NamedGroup, ProtocolName, ProtocolVersion,
+    ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
@@ -18,6 +17,7 @@ use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
+use crate::connection::authentication::certificate::write_request;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Local, Peer};
@@ -29,7 +29,7 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
 use crate::handshake::resumption::template as server_session;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{compression, identity, record_limits};
+use crate::handshake::{identity, record_limits};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
 use crate::record::limits;
@@ -300,21 +300,7 @@ fn send_certificate_request(
     config: &ServerConfig,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let authorities = config.authorities();
-    let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
-    let compressions = compression::codes(config.common.offered_compression());
-    let for_certificates = config.common.certificate_signature_schemes.as_deref();
-    let message = CertificateRequest {
-        certificate_request_context: &[],
-        extensions: CertificateRequestExtensions {
-            signature_algorithms: Some(List::of(&config.common.signature_schemes)),
-            signature_algorithms_cert: for_certificates.map(List::of),
-            certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
-            compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
-            ..Default::default()
-        },
-    };
-    flow.send(&message, transcript)
+    flow.send_with(|out| write_request(config, &[], out), |bytes| transcript.add(bytes))
 }
 
 /// Our Finished; from here on we may send application data. RFC 9846 4.5.3
