@@ -33,6 +33,7 @@
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
+//! | authenticate a client later (TLS 1.3) | [`ClientConfigBuilder::post_handshake_auth`]; [`Connection::request_certificate`], [`Stream::authenticate_client`] |
 //! | learn what was agreed | [`Facts`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 
@@ -78,6 +79,10 @@ pub use config::policy::{
 pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
 pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
 pub use connection::Connection;
+pub use connection::authentication::client::{CertificateRequested, UnsignedAuthentication};
+pub use connection::authentication::server::{
+    CertificateRequester, ClientCertificate, PendingCertificate,
+};
 pub use connection::buffer::Received;
 pub use connection::export::Exporter;
 pub use connection::facts::{EarlyData, Facts, NewSession};

@@ -31,6 +31,9 @@ pub struct Facts {
     pub extended_main_secret: bool,
     /// TLS 1.2: whether the peer indicated secure renegotiation; always true in TLS 1.3. RFC 5746
     pub secure_renegotiation: bool,
+    /// TLS 1.3: whether the client offered to be asked for a certificate after the handshake.
+    /// RFC 9846 4.3.6
+    pub post_handshake_auth: bool,
     /// What became of early data.
     pub early_data: EarlyData,
     /// The OCSP response that was stapled to the peer's certificate. RFC 6066 8
@@ -91,6 +94,7 @@ impl Facts {
             resumed: false,
             extended_main_secret: version == ProtocolVersion::TLS1_3,
             secure_renegotiation: version == ProtocolVersion::TLS1_3,
+            post_handshake_auth: false,
             early_data: EarlyData::NotOffered,
             ocsp_response: None,
             signed_certificate_timestamps: None,

@@ -50,6 +50,11 @@ impl Link {
         self.0.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
     }
 
+    /// Whether both are of one connection.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn signals(&self) -> Signals {
         Signals(self.0.load(Ordering::Acquire))
     }

@@ -3,12 +3,16 @@
 //! Must not know: sockets, and the sender but for one atomic word. What is not application data goes
 //! to [`super::post_handshake`]. Next: [`super::sender`].
 
+use tercel_pki::Refusal;
 use tercel_wire::ContentType;
 
+use super::authentication::Event;
+use super::authentication::client::CertificateRequested;
+use super::authentication::server::{ClientCertificate, PendingCertificate};
 use super::buffer::Received;
 use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
-use crate::error::Error;
+use crate::error::{Error, Misuse};
 use crate::record::opener::{OpenedInto, Opener};
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
@@ -38,10 +42,15 @@ pub enum Opened<'a> {
     More,
     /// The peer sent close_notify: no more data will come. RFC 9846 6.1
     Closed,
+    /// Client: the server asks for our certificate, which [`crate::Sender::authenticate`] answers.
+    /// RFC 9846 4.7.2
+    CertificateRequested(CertificateRequested),
+    /// Server: the client answered a request for its certificate. RFC 9846 4.7.2
+    ClientCertificate(ClientCertificate),
 }
 
 /// What [`Receiver::open_into`] found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filled {
     /// This many bytes of application data were written to the front of the output.
@@ -52,6 +61,10 @@ pub enum Filled {
     TooSmall,
     /// The peer sent close_notify: no more data will come. RFC 9846 6.1
     Closed,
+    /// See [`Opened::CertificateRequested`].
+    CertificateRequested(CertificateRequested),
+    /// See [`Opened::ClientCertificate`].
+    ClientCertificate(ClientCertificate),
 }
 
 impl Receiver {
@@ -79,6 +92,13 @@ impl Receiver {
                 State::Closed => return Ok(Opened::Closed),
                 State::Failed(error) => return Err(error),
             }
+            match self.post.next_event() {
+                None => {}
+                Some(Event::Requested(request)) => {
+                    return Ok(Opened::CertificateRequested(request));
+                }
+                Some(Event::Answered(answer)) => return Ok(Opened::ClientCertificate(answer)),
+            }
             let Some((length, data)) = self.next(received)? else { return Ok(Opened::More) };
             let Some(range) = data else { continue };
             let record = received.take(length);
@@ -96,6 +116,13 @@ impl Receiver {
                 State::Open => {}
                 State::Closed => return Ok(Filled::Closed),
                 State::Failed(error) => return Err(error),
+            }
+            match self.post.next_event() {
+                None => {}
+                Some(Event::Requested(request)) => {
+                    return Ok(Filled::CertificateRequested(request));
+                }
+                Some(Event::Answered(answer)) => return Ok(Filled::ClientCertificate(answer)),
             }
             let framed = self.opener.frame(received.unread());
             let Some(frame) = framed.map_err(|error| self.fail(error))? else {
@@ -139,6 +166,29 @@ impl Receiver {
         }
     }
 
+    /// Server: expects the answer to this request for a certificate from here on. Call it before the
+    /// request is sent, or the answer might come unexpected.
+    ///
+    /// The client may take its time, and goes on sending data meanwhile; nothing enforces that it
+    /// answers at all, which is up to the application. What it answers is
+    /// [`Opened::ClientCertificate`]. RFC 9846 4.7.2
+    ///
+    /// # Errors
+    /// [`Misuse::TooManyCertificateRequests`] if 8 are open already; [`Misuse::InvalidArgument`] if the
+    /// request is another connection's.
+    pub fn expect(&mut self, pending: PendingCertificate) -> Result<(), Error> {
+        if !self.link.is(pending.link()) {
+            return Err(Misuse::InvalidArgument.into());
+        }
+        self.post.expecting()?.expect(pending)
+    }
+
+    /// Server: the chain and the names behind an [`Error::Refused`] after the handshake.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.post.refusal()
+    }
+
     /// Says that the transport has ended.
     ///
     /// # Errors
@@ -168,6 +218,10 @@ impl Receiver {
     #[must_use]
     pub fn max_opened_length(&self) -> usize {
         crate::record::limits::MAX_PROTECTED_TLS12
+    }
+
+    pub(crate) fn post_mut(&mut self) -> &mut PostHandshake {
+        &mut self.post
     }
 
     pub(crate) fn post(&self) -> &PostHandshake {

@@ -14,6 +14,7 @@ mod ml_dsa;
 mod negotiation;
 mod pair;
 mod pending;
+mod post_handshake_auth;
 mod questions;
 mod raw_public_keys;
 mod reads;

@@ -79,12 +79,12 @@ impl<'c> Asked<'c> {
         }
     }
 
-    pub(crate) fn of_client(config: &'c ServerConfig, facts: &Facts) -> Self {
+    pub(crate) fn of_client(config: &'c ServerConfig, certificate_type: CertificateType) -> Self {
         Self {
             side: Side::Client,
             ocsp: false,
             timestamps: false,
-            certificate_type: facts.client_certificate_type,
+            certificate_type,
             schemes: &config.common.signature_schemes,
             compression: config.common.offered_compression(),
         }
@@ -95,22 +95,24 @@ impl<'c> Asked<'c> {
             || (kind == ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP && self.timestamps)
     }
 
-    /// What a Certificate with this context shows, or a CompressedCertificate if we offered to read
-    /// those. `None`: nothing.
-    pub(crate) fn read(
+    /// The body of a Certificate, or of the one in a CompressedCertificate if we offered to read those.
+    pub(crate) fn open<'m>(
         &self,
         kind: HandshakeType,
-        body: &[u8],
-        context: &[u8],
-    ) -> Result<Option<Shown>, Error> {
-        let body = match kind {
-            HandshakeType::CERTIFICATE => Cow::Borrowed(body),
+        body: &'m [u8],
+    ) -> Result<Cow<'m, [u8]>, Error> {
+        match kind {
+            HandshakeType::CERTIFICATE => Ok(Cow::Borrowed(body)),
             HandshakeType::COMPRESSED_CERTIFICATE if !self.compression.is_empty() => {
-                Cow::Owned(compression::decompress(self.compression, body)?)
+                compression::decompress(self.compression, body).map(Cow::Owned)
             }
-            _ => return Err(Peer::UnexpectedMessage.into()),
-        };
-        shown(&body, *self, context)
+            _ => Err(Peer::UnexpectedMessage.into()),
+        }
+    }
+
+    /// What a Certificate in answer to the request of this context shows; `None`: nothing.
+    pub(crate) fn shown(&self, body: &[u8], context: &[u8]) -> Result<Option<Shown>, Error> {
+        shown(body, *self, context)
     }
 
     /// Checks the signature in the body of a CertificateVerify; `transcript` ends with the Certificate.

@@ -14,6 +14,7 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 
 /// What a peer showed, owned.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) side: Side,
     /// Empty if the peer showed a raw public key.

@@ -281,6 +281,7 @@ impl Offer {
             client_certificate_type: certificate_type::offer(&config.client_certificate_types),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
+            post_handshake_auth: (tls13 && config.post_handshake_auth).then_some(()),
             supported_versions: tls13.then_some(List::of(&versions)),
             cookie,
             key_share: tls13.then_some(List::of(&entries)),

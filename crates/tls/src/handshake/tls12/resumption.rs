@@ -115,6 +115,8 @@ pub(crate) async fn serve(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 
@@ -233,6 +235,8 @@ pub(crate) async fn resume(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 

@@ -58,7 +58,9 @@ pub(crate) async fn receive(
     asked: Asked<'_>,
 ) -> Result<Option<Received>, Error> {
     let side = asked.side;
-    let shown = asked.read(certificate.kind(), certificate.body(), &[])?;
+    let body = asked.open(certificate.kind(), certificate.body())?;
+    let shown = asked.shown(&body, &[])?;
+    drop(body);
     transcript.add(certificate.bytes());
     let Some(shown) = shown else {
         // Only a client may have nothing to show. RFC 9846 4.5.1.3

@@ -17,6 +17,7 @@ use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
+use crate::connection::authentication::HandshakeContext;
 use crate::connection::authentication::certificate::write_request;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
@@ -119,6 +120,9 @@ pub(crate) async fn handshake(
     } else if let Some(session) = session {
         session.into_facts(&mut facts);
     }
+    // Clients that do not offer it are never asked later. RFC 9846 4.3.6
+    facts.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
+    let requesting = requesting(config, &facts, &transcript);
     let template = server_session(config, suite, &facts, authenticated);
     resumption::send_tickets(flow, config, &hello, template, &resumption_secret, &mut facts)?;
     Ok(Established {
@@ -127,6 +131,8 @@ pub(crate) async fn handshake(
         early_exporter,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting,
     })
 }
 
@@ -328,7 +334,7 @@ async fn receive_client_certificate(
         return Ok(None);
     }
     let message = flow.read().await;
-    let asked = Asked::of_client(config, facts);
+    let asked = Asked::of_client(config, facts.client_certificate_type);
     let received = auth::receive(flow, transcript, &message, asked).await?;
     match &received {
         None if config.client_auth == ClientAuth::Required => {
@@ -341,6 +347,17 @@ async fn receive_client_certificate(
         }
     }
     Ok(received)
+}
+
+/// What it takes to ask for a certificate later, if that is possible. RFC 9846 4.7.2
+fn requesting(
+    config: &Arc<ServerConfig>,
+    facts: &Facts,
+    transcript: &Transcript,
+) -> Option<Box<HandshakeContext<ServerConfig>>> {
+    let possible = facts.post_handshake_auth && config.client_verifier.is_some();
+    possible
+        .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type))
 }
 
 async fn receive_finished(
