@@ -484,7 +484,7 @@ fn a_raw_public_key_serves_if_that_was_agreed() {
     let (_, key) = leaf(Kind::P256, &["client"]);
     let key = PrivateKeyDer::Pkcs8(key.into());
     let signer = tercel::crypto::SigningKey::from_der(key.secret_der()).unwrap();
-    let public = tercel::crypto::Signer::public_key_spki(&signer).unwrap().to_vec();
+    let public = tercel::crypto::Signer::public_key_spki(&signer).unwrap();
     let public = SubjectPublicKeyInfoDer::from(public);
     let own = Credential::raw_public_key(public.clone(), &key).unwrap();
     let client = willing().credential(own).build().unwrap();

@@ -84,6 +84,12 @@ impl PendingCertificate {
     pub(crate) fn link(&self) -> &Link {
         &self.0.context.link
     }
+
+    /// Of all messages up to the request.
+    #[cfg(test)]
+    pub(crate) fn transcript(&self) -> &tercel_crypto::Hash {
+        &self.0.context.transcript
+    }
 }
 
 impl core::fmt::Debug for PendingCertificate {
@@ -153,7 +159,7 @@ impl core::fmt::Debug for ClientCertificate {
 /// A receiver of which certificates were asked.
 #[derive(Default)]
 pub(crate) struct Expecting {
-    pending: Vec<Box<Pending>>,
+    pending: Vec<PendingCertificate>,
     /// An answer of which a part has come.
     flight: Option<Box<Flight>>,
     /// Not yet handed out.
@@ -180,7 +186,7 @@ impl Expecting {
 
     pub(crate) fn expect(&mut self, pending: PendingCertificate) -> Result<(), Error> {
         self.check_room()?;
-        self.pending.push(pending.0);
+        self.pending.push(pending);
         Ok(())
     }
 
@@ -233,10 +239,11 @@ impl Expecting {
     fn begin(&mut self, kind: HandshakeType, message: &[u8]) -> Result<bool, Error> {
         // Requests differ in their contexts and demands only.
         let Some(any) = self.pending.first() else { return Ok(false) };
-        let body = any.asked().open(kind, message.get(4..).unwrap_or_default())?;
+        let body = any.0.asked().open(kind, message.get(4..).unwrap_or_default())?;
         let id = Certificate::parse(&body)?.certificate_request_context;
-        let place = self.pending.iter().position(|pending| pending.id == id);
-        let mut request = self.pending.swap_remove(place.ok_or(Peer::WrongCertificateContext)?);
+        let place = self.pending.iter().position(|pending| pending.context() == id);
+        let place = place.ok_or(Peer::WrongCertificateContext)?;
+        let PendingCertificate(mut request) = self.pending.swap_remove(place);
         let shown = request.asked().shown(&body, id)?;
         if shown.is_none() && request.demand == ClientAuth::Required {
             return Err(Peer::CertificateRequired.into());

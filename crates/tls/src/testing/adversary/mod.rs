@@ -9,6 +9,7 @@ mod order;
 mod puppet;
 mod records;
 
+pub(super) use cast::{credential, name};
 use tercel_wire::ProtocolVersion;
 
 use crate::config::policy::Side;
