@@ -55,7 +55,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         report::print(peer, &mut connection.facts, timings);
     }
     let first = first_words(options, &mut connection)?;
-    pump::run(transport.into_socket()?, connection, received, first, options.timeout)
+    let terms = pump::Terms {
+        patience: options.timeout,
+        awaits_request: connection.facts.post_handshake_auth,
+        quiet: options.quiet,
+    };
+    pump::run(transport.into_socket()?, connection, received, first, terms)
 }
 
 fn config(options: &Options) -> Result<Arc<ClientConfig>> {
@@ -66,6 +71,7 @@ fn config(options: &Options) -> Result<Arc<ClientConfig>> {
     if let (Some(certificates), Some(key)) = (&options.cert, &options.key) {
         builder = builder.credential(material::credential(certificates, key)?);
     }
+    builder = builder.post_handshake_auth(options.post_handshake_auth);
     Ok(trust(options, builder)?.build()?)
 }
 

@@ -20,12 +20,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tercel::{ClientAuth, Credential, ServerConfig};
+use tercel::{Credential, ServerConfig};
 
 use crate::{explain, material};
 use announce::Announcement;
 use authority::Authority;
 use files::Root;
+use options::Demand;
 pub(crate) use options::Options;
 use session::{Answers, Session};
 use slots::Slots;
@@ -46,6 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let session = Arc::new(Session {
         config: config(options, identity)?,
         answers,
+        asks_later: options.client_auth == Demand::Later,
         patience: options.timeout,
     });
     announcement.print();
@@ -90,10 +92,9 @@ fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
     if options.require_known_name {
         builder = builder.require_known_name();
     }
-    let demand = options.client_auth.into();
-    if demand != ClientAuth::None {
+    if options.client_auth != Demand::None {
         let file = identity.client_ca.as_deref().unwrap_or(Path::new(""));
-        builder = builder.client_auth(demand, material::roots(file)?);
+        builder = builder.client_auth(options.client_auth.into(), material::roots(file)?);
     }
     Ok(builder.build()?)
 }

@@ -7,12 +7,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tercel::{Facts, Handshake, ServerConfig, Stream};
+use tercel::{ClientAuth, ClientCertificate, Facts, Handshake, ServerConfig, Stream};
 
 use super::files::Root;
+use super::http::{Response, Status};
 use super::{http, page};
 use crate::explain;
-use crate::negotiated::{peer_subject, printable};
+use crate::negotiated::{peer_subject, printable, subject};
 use crate::options::version_name;
 use crate::transport::Transport;
 
@@ -20,6 +21,8 @@ use crate::transport::Transport;
 pub(crate) struct Session {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) answers: Answers,
+    /// Whether clients are asked for a certificate before their first answer.
+    pub(crate) asks_later: bool,
     pub(crate) patience: Duration,
 }
 
@@ -56,34 +59,83 @@ impl Session {
             Err(error) => return explain::handshake(&error, &handshake),
         };
         drop(handshake);
-        let agreed = agreed(&stream.connection().facts);
-        let ended = transport.limit_each_wait().and_then(|()| self.answer(&mut stream));
+        let mut line = agreed(&stream.connection().facts);
+        let mut late = Late::default();
+        let ended = transport.limit_each_wait().and_then(|()| self.answer(&mut stream, &mut late));
+        if let Some(client) = &late.client {
+            line.push_str(&format!(" client={client}"));
+        }
         match ended {
-            Ok(()) => agreed,
-            Err(error) => format!("{agreed}  {}", explain::connection(&error)),
+            Ok(()) => line,
+            Err(error) => format!("{line}  {}", explain::connection(&error)),
         }
     }
 
-    fn answer(&self, stream: &mut Tls<'_>) -> io::Result<()> {
+    fn answer(&self, stream: &mut Tls<'_>, late: &mut Late) -> io::Result<()> {
         match &self.answers {
-            Answers::Echo => echo(stream)?,
-            Answers::Page => {
-                let page = page::render(&stream.connection().facts);
-                http::serve(stream, self.patience, |path| page::answer(path, &page))?;
-            }
-            Answers::Files(root) => http::serve(stream, self.patience, |path| root.answer(path))?,
+            Answers::Echo => self.echo(stream, late)?,
+            Answers::Page => http::serve(stream, self.patience, |stream, path| {
+                self.known(stream, late, |stream, late| {
+                    let facts = &stream.connection().facts;
+                    page::answer(path, || page::render(facts, late.client.as_deref()))
+                })
+            })?,
+            Answers::Files(root) => http::serve(stream, self.patience, |stream, path| {
+                self.known(stream, late, |_, _| root.answer(path))
+            })?,
         }
         stream.close()
     }
+
+    /// The answer, once the client is known, if it has to be; who cannot be asked gets no other.
+    fn known(
+        &self,
+        stream: &mut Tls<'_>,
+        late: &mut Late,
+        answer: impl FnOnce(&Tls<'_>, &Late) -> Response,
+    ) -> io::Result<Response> {
+        if self.asks_later && late.client.is_none() {
+            match stream.authenticate_client(ClientAuth::Required) {
+                Ok(certificate) => late.know(&certificate),
+                // Not offered, or not in this version.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                    return Ok(Response::status(Status::Forbidden));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answer(stream, late))
+    }
+
+    fn echo(&self, stream: &mut Tls<'_>, late: &mut Late) -> io::Result<()> {
+        let mut buffer = vec![0; ECHO_BUFFER];
+        let mut asked = !self.asks_later;
+        loop {
+            let count = stream.read(&mut buffer)?;
+            stream.take_client_certificates().iter().for_each(|answer| late.know(answer));
+            if count == 0 {
+                return Ok(());
+            }
+            if !asked {
+                asked = true;
+                stream.request_certificate(ClientAuth::Required)?;
+            }
+            stream.write_all(buffer.get(..count).unwrap_or_default())?;
+        }
+    }
 }
 
-fn echo(stream: &mut Tls<'_>) -> io::Result<()> {
-    let mut buffer = vec![0; ECHO_BUFFER];
-    loop {
-        match stream.read(&mut buffer)? {
-            0 => return Ok(()),
-            count => stream.write_all(buffer.get(..count).unwrap_or_default())?,
-        }
+/// What is known of the client since the handshake.
+#[derive(Default)]
+struct Late {
+    /// Whom its certificate speaks of.
+    client: Option<String>,
+}
+
+impl Late {
+    fn know(&mut self, certificate: &ClientCertificate) {
+        let leaf = certificate.identity().and_then(|identity| identity.chain.first());
+        self.client = leaf.map(subject);
     }
 }
 

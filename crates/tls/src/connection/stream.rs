@@ -87,6 +87,19 @@ impl<T: Read + Write> Stream<T> {
         self.send_sealed()
     }
 
+    /// Server: asks for the client's certificate, as [`Connection::request_certificate`], without
+    /// waiting: the answer comes with later reads, see [`Self::take_client_certificates`]. RFC 9846 4.7.2
+    ///
+    /// # Errors
+    /// Those of [`Connection::request_certificate`] and of the transport.
+    pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
+        let context = self.connection.request_certificate(demand, &mut self.sealed);
+        let context = context.map_err(to_io)?;
+        self.send_sealed()?;
+        self.transport.flush()?;
+        Ok(context)
+    }
+
     /// Server: asks for the client's certificate and waits for the answer (TLS 1.3). Data that comes
     /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
     /// that declines is refused. RFC 9846 4.7.2
@@ -95,10 +108,7 @@ impl<T: Read + Write> Stream<T> {
     /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead
     /// of answering, [`io::ErrorKind::UnexpectedEof`].
     pub fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate> {
-        let context = self.connection.request_certificate(demand, &mut self.sealed);
-        let context = context.map_err(to_io)?;
-        self.send_sealed()?;
-        self.transport.flush()?;
+        let context = self.request_certificate(demand)?;
         loop {
             let found = self.certificates.iter().position(|answer| answer.context() == context);
             if let Some(place) = found {
@@ -121,8 +131,7 @@ impl<T: Read + Write> Stream<T> {
         }
     }
 
-    /// Server: the answers to requests that were made by [`Connection::request_certificate`], as far as
-    /// they came with what was read.
+    /// Server: the answers to requests for a certificate, as far as they came with what was read.
     #[must_use]
     pub fn take_client_certificates(&mut self) -> Vec<ClientCertificate> {
         core::mem::take(&mut self.certificates)
