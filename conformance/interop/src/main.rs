@@ -6,7 +6,7 @@
 //!
 //! `cells.rs` is the table of what is run, `programs.rs` knows the programs, `run.rs` runs one cell
 //! with the help of `process.rs` and `relay.rs`, `evidence.rs` reads what went over the wire,
-//! `pki.rs` makes the certificates, `terms.rs` names versions, keys, suites and groups.
+//! `late_auth.rs` is apart: each of its cells is a conversation. `pki.rs` makes the certificates, `terms.rs` names versions, keys, suites and groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use clap::Parser;
 
 mod cells;
 mod evidence;
+mod late_auth;
 mod pki;
 mod process;
 mod programs;
@@ -34,7 +35,7 @@ use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 465;
+const MINIMUM: usize = 478;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -78,9 +79,18 @@ fn main() -> Result<ExitCode> {
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
+    // They know our program's options, so that no other can stand in for it.
+    let late: Vec<_> = late_auth::cells()
+        .into_iter()
+        .filter(|_| options.stand_in.is_none())
+        .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
+        .collect();
     if options.list {
         for row in &table {
             println!("{}", row.name());
+        }
+        for cell in &late {
+            println!("{cell}");
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -98,6 +108,11 @@ fn main() -> Result<ExitCode> {
             });
         }
     });
+    // A bare file name would be searched for on the path.
+    let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
+    for cell in &late {
+        tally.count(&cell.to_string(), cell.present(), || cell.run(&tercel, &setting));
+    }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
 }
@@ -117,27 +132,9 @@ impl Row<'_> {
         format!("{role} {} {}", self.peer.name(), self.cell)
     }
 
-    /// Runs the cell, prints its line and counts it.
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
-        if !self.peer.abilities().present {
-            tally.skipped.fetch_add(1, Ordering::Relaxed);
-            println!("absent  {}", self.name());
-            return;
-        }
-        let start = Instant::now();
-        let verdict = run::run(&self.cell, subject, self.peer, setting);
-        let time = start.elapsed().as_secs_f32();
-        match verdict {
-            Ok(()) => {
-                tally.passed.fetch_add(1, Ordering::Relaxed);
-                println!("ok      {}  {time:.2} s", self.name());
-            }
-            Err(error) => {
-                tally.failed.fetch_add(1, Ordering::Relaxed);
-                // The innermost cause is the finding, the context quotes the programs.
-                println!("FAIL    {}  {time:.2} s: {}{error}", self.name(), error.root_cause());
-            }
-        }
+        let present = self.peer.abilities().present;
+        tally.count(&self.name(), present, || run::run(&self.cell, subject, self.peer, setting));
     }
 }
 
@@ -149,6 +146,29 @@ struct Tally {
 }
 
 impl Tally {
+    /// Runs a cell, if its program is present, prints its line and counts it.
+    fn count(&self, name: &str, present: bool, run: impl FnOnce() -> Result<()>) {
+        if !present {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            println!("absent  {name}");
+            return;
+        }
+        let start = Instant::now();
+        let verdict = run();
+        let time = start.elapsed().as_secs_f32();
+        match verdict {
+            Ok(()) => {
+                self.passed.fetch_add(1, Ordering::Relaxed);
+                println!("ok      {name}  {time:.2} s");
+            }
+            Err(error) => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+                // The innermost cause is the finding, the context quotes the programs.
+                println!("FAIL    {name}  {time:.2} s: {}{error}", error.root_cause());
+            }
+        }
+    }
+
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {
         let [passed, failed, skipped] =
             [&self.passed, &self.failed, &self.skipped].map(|count| count.load(Ordering::Relaxed));
