@@ -80,9 +80,8 @@ pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
 pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
 pub use connection::Connection;
 pub use connection::authentication::client::{CertificateRequested, UnsignedAuthentication};
-pub use connection::authentication::server::{
-    CertificateRequester, ClientCertificate, PendingCertificate,
-};
+pub use connection::authentication::requester::{CertificateRequester, PendingCertificate};
+pub use connection::authentication::server::ClientCertificate;
 pub use connection::buffer::Received;
 pub use connection::export::Exporter;
 pub use connection::facts::{EarlyData, Facts, NewSession};

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tercel::wire::AlertDescription;
 use tercel::{ClientAuth, ClientCertificate, Facts, Handshake, ServerConfig, Stream};
 
 use super::files::Root;
@@ -97,8 +98,7 @@ impl Session {
         if self.asks_later && late.client.is_none() {
             match stream.authenticate_client(ClientAuth::Required) {
                 Ok(certificate) => late.know(&certificate),
-                // Not offered, or not in this version.
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                Err(error) if cannot_be_asked(&error) => {
                     return Ok(Response::status(Status::Forbidden));
                 }
                 Err(error) => return Err(error),
@@ -118,11 +118,32 @@ impl Session {
             }
             if !asked {
                 asked = true;
-                stream.request_certificate(ClientAuth::Required)?;
+                if let Err(error) = stream.request_certificate(ClientAuth::Required) {
+                    return Err(refuse(stream, error));
+                }
             }
             stream.write_all(buffer.get(..count).unwrap_or_default())?;
         }
     }
+}
+
+/// Whether the client did not offer to be asked, or speaks a version without that.
+fn cannot_be_asked(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidInput
+}
+
+/// Tells a client that cannot be asked why it is not served; what to say about it.
+fn refuse(stream: &mut Tls<'_>, error: io::Error) -> io::Error {
+    if !cannot_be_asked(&error) {
+        return error;
+    }
+    let mut alert = Vec::new();
+    let sender = &mut stream.connection_mut().sender;
+    let sealed = sender.abort(AlertDescription::ACCESS_DENIED, &mut alert);
+    let mut transport: &Transport = stream.transport();
+    // Whoever does not get it has no more to learn.
+    let _ = sealed.map(|()| transport.write_all(&alert));
+    io::Error::other("the client cannot be asked for a certificate after the handshake")
 }
 
 /// What is known of the client since the handshake.

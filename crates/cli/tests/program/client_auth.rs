@@ -82,6 +82,16 @@ fn a_client_that_cannot_be_asked_later_gets_nothing() {
 }
 
 #[test]
+fn an_echo_ends_for_a_client_that_cannot_be_asked_later() {
+    let server = Server::start(&["--echo", "--client-auth", "later"]);
+    for version in VERSIONS {
+        let outcome = server.connect(&[version], b"data");
+        assert!(outcome.failure().contains("alert access_denied"), "{}", outcome.said);
+    }
+    server.wait_for("the client cannot be asked for a certificate after the handshake");
+}
+
+#[test]
 fn an_echo_asks_while_it_goes_on() {
     let server = Server::start(&["--echo", "--client-auth", "later"]);
     let options = [&refs(&server.client)[..], &["--post-handshake-auth", "--update-key"]].concat();

@@ -155,7 +155,7 @@ impl ClientConfigBuilder {
 
     /// Lets servers ask for a certificate after the handshake too (TLS 1.3). Default: off. The receiver
     /// then yields [`crate::Opened::CertificateRequested`], which has to be answered;
-    /// [`crate::Stream`] answers by itself. RFC 9846 4.3.6, 4.7.2
+    /// [`crate::Stream`] answers by itself. HTTP/2 does not allow it. RFC 9846 4.3.6, 4.7.2, RFC 8740
     #[must_use]
     pub fn post_handshake_auth(mut self, on: bool) -> Self {
         self.post_handshake_auth = on;

@@ -14,15 +14,12 @@ pub(crate) mod sender;
 pub(crate) mod stream;
 pub(crate) mod tickets;
 
-use tercel_wire::ProtocolVersion;
-
-use authentication::server::CertificateRequester;
+use authentication::requester::CertificateRequester;
 use export::Exporter;
 use facts::Facts;
 use receiver::Receiver;
 use sender::Sender;
 
-use crate::config::server::ClientAuth;
 use crate::error::{Error, Misuse};
 
 /// What a handshake leads to. Take it apart: the halves are independent values.
@@ -44,30 +41,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Server: appends a request for the client's certificate, and expects the answer to it:
-    /// [`crate::Opened::ClientCertificate`]. With [`ClientAuth::Required`], a client that declines is
-    /// refused. The context of the request. RFC 9846 4.7.2
-    ///
-    /// # Errors
-    /// [`Misuse::WrongVersion`] in TLS 1.2; [`Misuse::NoPostHandshakeAuth`] without a
-    /// [`Self::requester`]; [`Misuse::TooManyCertificateRequests`] if 8 are open already;
-    /// [`Misuse::InvalidArgument`] for [`ClientAuth::None`].
-    pub fn request_certificate(
-        &mut self,
-        demand: ClientAuth,
-        out: &mut Vec<u8>,
-    ) -> Result<Vec<u8>, Error> {
-        if self.facts.version != ProtocolVersion::TLS1_3 {
-            return Err(Misuse::WrongVersion.into());
-        }
-        let requester = self.requester.as_ref().ok_or(Misuse::NoPostHandshakeAuth)?;
-        self.receiver.post_mut().expecting()?.check_room()?;
-        let pending = self.sender.request_certificate(requester, demand, out)?;
-        let context = pending.context().to_vec();
-        self.receiver.expect(pending)?;
-        Ok(context)
-    }
-
     /// The current traffic secrets of TLS 1.3, (of the receiver, of the sender), for tests and debugging tools.
     ///
     /// # Errors

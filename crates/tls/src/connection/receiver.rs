@@ -3,16 +3,15 @@
 //! Must not know: sockets, and the sender but for one atomic word. What is not application data goes
 //! to [`super::post_handshake`]. Next: [`super::sender`].
 
-use tercel_pki::Refusal;
 use tercel_wire::ContentType;
 
 use super::authentication::Event;
 use super::authentication::client::CertificateRequested;
-use super::authentication::server::{ClientCertificate, PendingCertificate};
+use super::authentication::server::ClientCertificate;
 use super::buffer::Received;
 use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
-use crate::error::{Error, Misuse};
+use crate::error::Error;
 use crate::record::opener::{OpenedInto, Opener};
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
@@ -166,29 +165,6 @@ impl Receiver {
         }
     }
 
-    /// Server: expects the answer to this request for a certificate from here on. Call it before the
-    /// request is sent, or the answer might come unexpected.
-    ///
-    /// The client may take its time, and goes on sending data meanwhile; nothing enforces that it
-    /// answers at all, which is up to the application. What it answers is
-    /// [`Opened::ClientCertificate`]. RFC 9846 4.7.2
-    ///
-    /// # Errors
-    /// [`Misuse::TooManyCertificateRequests`] if 8 are open already; [`Misuse::InvalidArgument`] if the
-    /// request is another connection's.
-    pub fn expect(&mut self, pending: PendingCertificate) -> Result<(), Error> {
-        if !self.link.is(pending.link()) {
-            return Err(Misuse::InvalidArgument.into());
-        }
-        self.post.expecting()?.expect(pending)
-    }
-
-    /// Server: the chain and the names behind an [`Error::Refused`] after the handshake.
-    #[must_use]
-    pub fn refusal(&self) -> Option<&Refusal> {
-        self.post.refusal()
-    }
-
     /// Says that the transport has ended.
     ///
     /// # Errors
@@ -222,6 +198,10 @@ impl Receiver {
 
     pub(crate) fn post_mut(&mut self) -> &mut PostHandshake {
         &mut self.post
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
     }
 
     pub(crate) fn post(&self) -> &PostHandshake {

@@ -2,18 +2,12 @@
 //!
 //! Must not know: sockets, and the receiver but for one atomic word. Next: [`super::receiver`].
 
-use std::sync::Arc;
-
 use tercel_wire::{
-    AlertDescription, AlertLevel, ContentType, Finished, HandshakeMessage, KeyUpdate,
-    KeyUpdateRequest, ProtocolVersion,
+    AlertDescription, AlertLevel, ContentType, HandshakeMessage, KeyUpdate, KeyUpdateRequest,
+    ProtocolVersion,
 };
 
-use super::authentication::client::{Answer, CertificateRequested, UnsignedAuthentication};
-use super::authentication::server::{CertificateRequester, PendingCertificate};
 use super::link::Link;
-use crate::config::credential::Credential;
-use crate::config::server::ClientAuth;
 use crate::error::{Error, Local, Misuse};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
@@ -222,79 +216,6 @@ impl Sender {
         Ok(())
     }
 
-    /// Client: answers a request for our certificate: with this credential, or with none, which
-    /// declines. RFC 9846 4.7.2
-    ///
-    /// # Errors
-    /// [`Misuse::InvalidArgument`] if the credential does not fit the request, or the request is another
-    /// connection's; [`Misuse::KeyElsewhere`] for a remote credential, see
-    /// [`CertificateRequested::prepare`]; [`Local::Closed`] after [`Self::close`].
-    pub fn authenticate(
-        &mut self,
-        request: CertificateRequested,
-        credential: Option<&Arc<Credential>>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        let answer = match credential {
-            None => request.decline()?,
-            Some(credential) => request.answer(credential)?,
-        };
-        self.finish_authentication(answer, out)
-    }
-
-    /// Client: answers a request for our certificate with what was signed elsewhere. RFC 9846 4.7.2
-    ///
-    /// # Errors
-    /// [`Misuse::InvalidArgument`] if the request was another connection's; [`Local::Closed`] after
-    /// [`Self::close`].
-    pub fn authenticate_signed(
-        &mut self,
-        unsigned: UnsignedAuthentication,
-        signature: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        let answer = unsigned.signed(signature)?;
-        self.finish_authentication(answer, out)
-    }
-
-    /// Finished is made under the secret of the moment, and no update of the key may come between it and
-    /// the messages before it. RFC 9846 4.5, 4.7.2
-    fn finish_authentication(&mut self, answer: Answer, out: &mut Vec<u8>) -> Result<(), Error> {
-        if !self.link.is(&answer.link) {
-            return Err(Misuse::InvalidArgument.into());
-        }
-        self.control(out)?;
-        self.require_open()?;
-        let secret = self.secret.as_ref().ok_or(Misuse::WrongVersion)?;
-        let verify_data = secret.verify_data(&answer.transcript.finish());
-        let mut messages = answer.messages;
-        Finished { verify_data: &verify_data }.encode(&mut messages)?;
-        self.sealer.seal_to(ContentType::HANDSHAKE, &messages, out)
-    }
-
-    /// Server: asks for the client's certificate; with [`ClientAuth::Required`], a client that declines
-    /// is refused. The receiver has to [expect](crate::Receiver::expect) the answer. RFC 9846 4.7.2
-    ///
-    /// # Errors
-    /// [`Misuse::InvalidArgument`] for [`ClientAuth::None`], or if the requester is another
-    /// connection's; [`Local::Closed`] after [`Self::close`].
-    pub fn request_certificate(
-        &mut self,
-        requester: &CertificateRequester,
-        demand: ClientAuth,
-        out: &mut Vec<u8>,
-    ) -> Result<PendingCertificate, Error> {
-        if !self.link.is(requester.link()) {
-            return Err(Misuse::InvalidArgument.into());
-        }
-        self.control(out)?;
-        self.require_open()?;
-        let mut message = Vec::new();
-        let pending = requester.request(demand, &mut message)?;
-        self.sealer.seal_to(ContentType::HANDSHAKE, &message, out)?;
-        Ok(pending)
-    }
-
     /// Records sealed under the current key.
     #[must_use]
     pub fn sequence(&self) -> u64 {
@@ -303,6 +224,24 @@ impl Sender {
 
     pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
         self.secret.as_ref()
+    }
+
+    /// Seals handshake messages made under the secret of the moment, of which no update of the key may
+    /// part any from the others, if `link` is this connection's. Gives what `make` gives beside them.
+    pub(crate) fn seal_messages<T>(
+        &mut self,
+        link: &Link,
+        make: impl FnOnce(&TrafficSecret) -> Result<(Vec<u8>, T), Error>,
+        out: &mut Vec<u8>,
+    ) -> Result<T, Error> {
+        if !self.link.is(link) {
+            return Err(Misuse::InvalidArgument.into());
+        }
+        self.control(out)?;
+        self.require_open()?;
+        let (messages, made) = make(self.secret.as_ref().ok_or(Misuse::WrongVersion)?)?;
+        self.sealer.seal_to(ContentType::HANDSHAKE, &messages, out)?;
+        Ok(made)
     }
 
     fn require_open(&self) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::config::policy::Side;
 use crate::connection::Connection;
 use crate::connection::authentication::Authentication;
 use crate::connection::authentication::client::Answering;
-use crate::connection::authentication::server::CertificateRequester;
+use crate::connection::authentication::requester::CertificateRequester;
 use crate::connection::buffer::Received;
 use crate::connection::link::Link;
 use crate::connection::post_handshake::{self, PostHandshake};

@@ -64,7 +64,8 @@ impl CertificateRequested {
         }
     }
 
-    /// The answer with this credential, as far as it goes without the private key.
+    /// The answer with this credential, as far as it goes without the private key. If that fails, the
+    /// request stays without an answer: ask [`Self::request`] what fits.
     ///
     /// # Errors
     /// [`Misuse::InvalidArgument`] if the credential does not fit the request.

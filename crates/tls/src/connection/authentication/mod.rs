@@ -4,11 +4,13 @@
 //! A request and its answer cross between the halves of a connection as values: a client's receiver
 //! yields a [`client::CertificateRequested`], which its sender answers; a server's sender yields a
 //! [`server::PendingCertificate`], which its receiver expects to be answered.
-//! Must not know: handshakes. Next: [`certificate`] for the messages, [`client`] and [`server`].
+//! Must not know: handshakes. Next: [`certificate`] for the messages, [`client`], [`requester`] and [`server`].
 
 pub(crate) mod certificate;
 pub(crate) mod client;
 pub(crate) mod compression;
+mod halves;
+pub(crate) mod requester;
 pub(crate) mod server;
 pub(crate) mod shown;
 
