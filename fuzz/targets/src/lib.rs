@@ -8,6 +8,7 @@
 //! | messages, records, alerts | `messages.rs` |
 //! | one side of a handshake, against any bytes | `one_sided.rs` |
 //! | both sides, and whoever sits between them | `two_sided/mod.rs` |
+//! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
@@ -20,6 +21,7 @@ mod material;
 mod messages;
 mod one_sided;
 mod peer;
+mod saved;
 mod script;
 mod two_sided;
 
@@ -30,4 +32,5 @@ pub use messages::{
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,
 };
 pub use one_sided::{client_handshake, server_handshake};
+pub use saved::{connections, saved_connection};
 pub use two_sided::{flights, two_sided};

@@ -112,5 +112,6 @@ targets! {
     server_handshake
     client_handshake
     two_sided
+    saved_connection
     chain
 }

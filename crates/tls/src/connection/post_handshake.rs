@@ -17,25 +17,25 @@ use super::link::Link;
 use super::tickets::TicketTaker;
 use crate::config::policy::Side;
 use crate::error::{Error, Misuse, Peer};
-use crate::keys::tls13::TrafficSecret;
+use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
 
 /// The receiver's state apart from keys.
 pub(crate) struct PostHandshake {
-    side: Side,
-    version: ProtocolVersion,
-    /// TLS 1.3: where the next key comes from.
-    secret: Option<TrafficSecret>,
+    pub(super) side: Side,
+    pub(super) version: ProtocolVersion,
+    /// Where the key comes from, again after it was parked; in TLS 1.3 the next one too.
+    pub(super) keys: Option<Keys>,
     /// Client: what takes tickets, if they are wanted.
-    tickets: Option<Box<TicketTaker>>,
+    pub(super) tickets: Option<Box<TicketTaker>>,
     /// Where certificates may be asked for.
-    authentication: Option<Box<Authentication>>,
-    joiner: Joiner,
-    updates: u64,
-    updates_in_a_row: u8,
-    warnings_in_a_row: u8,
+    pub(super) authentication: Option<Box<Authentication>>,
+    pub(super) joiner: Joiner,
+    pub(super) updates: u64,
+    pub(super) updates_in_a_row: u8,
+    pub(super) warnings_in_a_row: u8,
 }
 
 /// What a handled record means for the receiver.
@@ -49,14 +49,14 @@ impl PostHandshake {
     pub(crate) fn new(
         side: Side,
         version: ProtocolVersion,
-        secret: Option<TrafficSecret>,
+        keys: Option<Keys>,
         tickets: Option<Box<TicketTaker>>,
         authentication: Option<Box<Authentication>>,
     ) -> Self {
         Self {
             side,
             version,
-            secret,
+            keys,
             tickets,
             authentication,
             joiner: Joiner::default(),
@@ -66,8 +66,8 @@ impl PostHandshake {
         }
     }
 
-    pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
-        self.secret.as_ref()
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
     }
 
     /// Application data arrived: no handshake message may be half there. RFC 9846 5.1
@@ -101,6 +101,16 @@ impl PostHandshake {
         match self.authentication.get_or_insert_with(expecting).as_mut() {
             Authentication::Expecting(expecting) => Ok(expecting),
             Authentication::Answering(_) => Err(Misuse::InvalidArgument.into()),
+        }
+    }
+
+    /// Nothing of an authentication after the handshake is open: what that rests on, a running hash, cannot be
+    /// handed over.
+    pub(super) fn check_idle(&self) -> Result<(), Error> {
+        match self.authentication.as_deref() {
+            None => Ok(()),
+            Some(Authentication::Expecting(expecting)) if expecting.is_idle() => Ok(()),
+            Some(_) => Err(Misuse::CertificateAwaited.into()),
         }
     }
 
@@ -161,7 +171,8 @@ impl PostHandshake {
                 _ => Peer::UnexpectedMessage.into(),
             });
         }
-        if let (Some(authentication), Some(secret)) = (&mut self.authentication, &self.secret) {
+        let secret = self.keys.as_ref().and_then(Keys::traffic_secret);
+        if let (Some(authentication), Some(secret)) = (&mut self.authentication, secret) {
             if authentication.take(kind, message, secret)? {
                 return Ok(());
             }
@@ -193,7 +204,9 @@ impl PostHandshake {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
-        let Some(secret) = &mut self.secret else { return Err(Peer::UnexpectedMessage.into()) };
+        let Some(Keys::Tls13(secret)) = &mut self.keys else {
+            return Err(Peer::UnexpectedMessage.into());
+        };
         *secret = secret.next();
         opener.install(secret.protection()?);
         link.update_arrived();

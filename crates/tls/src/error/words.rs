@@ -193,6 +193,13 @@ impl fmt::Display for Misuse {
             }
             Self::TooManyCertificateRequests => "too many requests for a certificate are open",
             Self::KeyElsewhere => "the key of the credential is elsewhere",
+            Self::UnreadInput => "bytes were received that have to be read first",
+            Self::HalfMessage => "the rest of a handshake message has to be read first",
+            Self::ControlPending => "a protocol message is pending and has to be sent first",
+            Self::CertificateAwaited => "a certificate may still be asked for, or is awaited",
+            Self::UpdateAwaited => {
+                "the peer has been asked for a key update and has to grant it first"
+            }
             Self::NoExtendedMainSecret => {
                 "the main secret is not extended, nothing may be exported from it"
             }

@@ -65,7 +65,7 @@ impl Parts {
         let pending = requester.request(demand, &mut message).unwrap();
         let (id, transcript) = (pending.context().to_vec(), pending.transcript().clone());
         ends.server.receiver.expect(pending).unwrap();
-        let secret = ends.client.sender.secret().unwrap().duplicate();
+        let secret = secret_of(&ends.client);
         Self { id, transcript, secret, credential: Arc::new(credential()) }
     }
 
@@ -187,13 +187,18 @@ fn advance(
 
 fn say(from: &mut Connection, kind: ContentType, content: &[u8], to: &mut Received) {
     let mut out = Vec::new();
-    from.sender.sealer().seal_to(kind, content, &mut out).unwrap();
+    from.sender.sealer().unwrap().seal_to(kind, content, &mut out).unwrap();
     to.extend(&out);
+}
+
+/// What it seals under.
+fn secret_of(end: &Connection) -> TrafficSecret {
+    end.sender.keys().unwrap().traffic_secret().unwrap().duplicate()
 }
 
 /// A record of application data without any, which our sealer never makes.
 fn empty_data(from: &mut Connection, to: &mut Received) {
-    let protection = from.sender.sealer().protection_mut().unwrap();
+    let protection = from.sender.sealer().unwrap().protection_mut().unwrap();
     let length = protection.overhead();
     let [.., high, low] = length.to_be_bytes();
     let mut record = vec![ContentType::APPLICATION_DATA.0, 3, 3, high, low];
@@ -358,7 +363,7 @@ fn finished_is_made_under_the_current_key_over_the_whole_answer() {
         // The server's secret is no base for it.
         let mut ends = Ends::new();
         let mut parts = Parts::to(&mut ends, ClientAuth::Optional);
-        parts.secret = ends.server.sender.secret().unwrap().duplicate();
+        parts.secret = secret_of(&ends.server);
         let flight = [begin(&mut parts), parts.finished()].concat();
         assert_eq!(ends.client_says(&flight), bad(Peer::BadFinished));
     }

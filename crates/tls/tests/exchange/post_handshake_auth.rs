@@ -622,3 +622,32 @@ fn a_stream_does_not_wait_for_who_has_gone() {
     assert_eq!(served.join().unwrap(), std::io::ErrorKind::UnexpectedEof);
     assert_eq!(end.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
 }
+
+#[test]
+fn what_an_answer_rests_on_is_not_handed_over() {
+    let refused = |connection: tercel::Connection| match connection.save() {
+        Err(refused) => refused.reason,
+        Ok(_) => panic!("it was saved"),
+    };
+    let awaited = Error::from(Misuse::CertificateAwaited);
+    // A client may be asked at any time, a server only waits for what it asked for.
+    assert_eq!(refused(willing_and_curious().client.connection), awaited);
+    assert!(willing_and_curious().server.connection.save().is_ok());
+    let mut ends = willing_and_curious();
+    ends.client.connection.park();
+    ends.server.connection.park();
+    let request = ask(&mut ends, ClientAuth::Optional);
+    ends.client.connection.park();
+    ends.server.connection.park();
+    let wire = answer(&mut ends.client, request, None);
+    let Ends { client, server } = ends;
+    let refused = server.connection.save().unwrap_err();
+    assert_eq!(refused.reason, awaited);
+    let refused = refused.connection.export_traffic_keys(&server.received).err().unwrap();
+    assert_eq!(refused.reason, awaited);
+    let mut server = End { connection: *refused.connection, received: server.received };
+    answered(&mut server, &wire, Delivery::Whole);
+    assert!(server.connection.save().is_ok());
+    let refused = client.connection.export_traffic_keys(&client.received).err().unwrap();
+    assert_eq!(refused.reason, awaited);
+}

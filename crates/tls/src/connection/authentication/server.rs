@@ -103,6 +103,11 @@ impl Expecting {
         Ok(())
     }
 
+    /// Nothing was asked that is not answered, and no answer waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.flight.is_none() && self.answers.is_empty()
+    }
+
     pub(crate) fn expect(&mut self, pending: PendingCertificate) -> Result<(), Error> {
         self.check_room()?;
         self.pending.push(pending);
