@@ -10,6 +10,7 @@
 //! | both sides, and whoever sits between them | `two_sided/mod.rs` |
 //! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
+//! | stapled OCSP responses | `ocsp.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
 
@@ -19,6 +20,7 @@ mod chain;
 mod configs;
 mod material;
 mod messages;
+mod ocsp;
 mod one_sided;
 mod peer;
 mod saved;
@@ -31,6 +33,7 @@ pub use messages::{
     certificate, certificate_request, certificate_verify_finished, client_hello,
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,
 };
+pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
 pub use saved::{connections, saved_connection};
 pub use two_sided::{flights, two_sided};

@@ -114,4 +114,5 @@ targets! {
     two_sided
     saved_connection
     chain
+    ocsp_response
 }

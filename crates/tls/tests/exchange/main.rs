@@ -4,7 +4,11 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+#[path = "../../../pki/tests/ocsp_maker/mod.rs"]
+mod ocsp_maker;
+
 mod certificates;
+mod choice;
 mod combinations;
 mod compression;
 mod decisions;
@@ -15,16 +19,19 @@ mod negotiation;
 mod pair;
 mod parked;
 mod pending;
+mod ports;
 mod post_handshake_auth;
 mod questions;
 mod raw_public_keys;
 mod reads;
+mod renewal;
 mod resumed_trust;
 mod resumption;
 mod saved;
 mod secrets;
 mod signatures;
 mod sizes;
+mod staples;
 mod strangers;
 mod streams;
 mod traffic_keys;

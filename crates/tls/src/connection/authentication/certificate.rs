@@ -51,7 +51,12 @@ impl<'c> Wishes<'c> {
     pub(crate) fn of_server(request: &CertificateRequest<'_>, config: &'c ClientConfig) -> Self {
         let ours = &config.common.certificate_compression;
         let theirs = request.extensions.compress_certificate;
-        Self { compression: compression::choose(ours, theirs), ..Self::default() }
+        Self {
+            // What a server asks for in its request, a client may staple. RFC 9846 4.5.1.1
+            ocsp: request.extensions.status_request.is_some(),
+            timestamps: request.extensions.signed_certificate_timestamp.is_some(),
+            compression: compression::choose(ours, theirs),
+        }
     }
 }
 
@@ -82,8 +87,8 @@ impl<'c> Asked<'c> {
     pub(crate) fn of_client(config: &'c ServerConfig, certificate_type: CertificateType) -> Self {
         Self {
             side: Side::Client,
-            ocsp: false,
-            timestamps: false,
+            ocsp: config.request_ocsp,
+            timestamps: config.request_timestamps,
             certificate_type,
             schemes: &config.common.signature_schemes,
             compression: config.common.offered_compression(),
@@ -128,6 +133,17 @@ impl<'c> Asked<'c> {
         let version = ProtocolVersion::TLS1_3;
         verify_signature(shown, algorithm, version, self.schemes, &content, signature)?;
         Ok(algorithm)
+    }
+}
+
+/// Makes every compressed form of a certificate, so that no handshake has to: that takes milliseconds.
+pub(crate) fn compress_ahead(credential: &Credential, algorithms: &compression::Algorithms) {
+    for algorithm in algorithms {
+        for (ocsp, timestamps) in [(false, false), (false, true), (true, false), (true, true)] {
+            let wishes = Wishes { ocsp, timestamps, compression: Some(algorithm) };
+            // What fails here is tried again in a handshake, which has somebody to tell.
+            let _ = write(Some(credential), &[], wishes, &mut Vec::new());
+        }
     }
 }
 
@@ -192,6 +208,8 @@ pub(crate) fn write_request(
             signature_algorithms_cert: for_certificates.map(List::of),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
             compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
+            status_request: config.request_ocsp.then_some(()),
+            signed_certificate_timestamp: config.request_timestamps.then_some(()),
             ..Default::default()
         },
     };

@@ -93,8 +93,9 @@ impl CertificateRequested {
     fn certificate(&self, credential: Option<&Arc<Credential>>) -> Result<Answer, Error> {
         let mut messages = Vec::new();
         let credential = credential.map(Arc::as_ref);
-        // No other certificate has this context, so compressing it would serve once only.
-        certificate::write(credential, self.context(), Wishes::default(), &mut messages)?;
+        let request = self.parsed().ok_or(Local::Encode)?;
+        let wishes = Wishes::of_server(&request, &self.0.context.config);
+        certificate::write(credential, self.context(), wishes, &mut messages)?;
         let Requested { context, open, .. } = self.0.as_ref();
         let mut transcript = context.transcript.clone();
         transcript.update(&messages);

@@ -8,6 +8,7 @@ mod content;
 mod order;
 mod puppet;
 mod records;
+mod staples;
 
 pub(super) use cast::{credential, name};
 use tercel_wire::ProtocolVersion;
