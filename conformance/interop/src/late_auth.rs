@@ -22,6 +22,8 @@ use crate::relay::{Relay, free_port};
 use crate::run::Setting;
 use crate::terms::Key;
 
+/// The line of the matrix that these cells belong to.
+pub(crate) const MATTER: &str = "post-handshake-auth";
 /// How long a cell may take.
 const LIMIT: Duration = Duration::from_secs(20);
 /// What is said before the request and after it. No program takes these for commands.
@@ -41,7 +43,7 @@ enum Peer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LateCell {
     /// What the subject does.
-    role: Role,
+    pub(crate) role: Role,
     peer: Peer,
     /// The key of the client's certificate; `None`: it has none, and is refused.
     client: Option<Key>,
@@ -67,12 +69,7 @@ pub(crate) fn cells() -> Vec<LateCell> {
 impl fmt::Display for LateCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let role = if self.role == Role::Serve { "serve" } else { "connect" };
-        let peer = match self.peer {
-            Peer::OpenSsl => "openssl",
-            Peer::GnuTls => "gnutls",
-            Peer::Python => "python",
-        };
-        write!(f, "{role} {peer} 1.3 post-handshake-auth")?;
+        write!(f, "{role} {} 1.3 {MATTER}", self.peer())?;
         match self.client {
             Some(key) => write!(f, " client-{}", key.name())?,
             None => f.write_str(" client-declines")?,
@@ -85,6 +82,15 @@ impl fmt::Display for LateCell {
 }
 
 impl LateCell {
+    /// The peer as it is called.
+    pub(crate) fn peer(&self) -> &'static str {
+        match self.peer {
+            Peer::OpenSsl => "openssl",
+            Peer::GnuTls => "gnutls",
+            Peer::Python => "python",
+        }
+    }
+
     /// Whether the peer's program is on this machine.
     pub(crate) fn present(&self) -> bool {
         match self.peer {
@@ -97,7 +103,7 @@ impl LateCell {
     /// Runs the cell. The error says what was wrong.
     pub(crate) fn run(&self, subject: &Path, setting: &Setting) -> Result<()> {
         let port = free_port()?;
-        let relay = Relay::start(port)?;
+        let relay = Relay::start(vec![port])?;
         let programs = Programs { cell: self, subject, setting };
         let mut parties = Parties {
             server: Process::start(programs.server(port)?)?,

@@ -4,9 +4,13 @@
 //! cargo run --release -p tercel-interop -- --tercel target/release/tercel
 //! ```
 //!
-//! `cells.rs` is the table of what is run, `programs.rs` knows the programs, `run.rs` runs one cell
-//! with the help of `process.rs` and `relay.rs`, `evidence.rs` reads what went over the wire,
-//! `late_auth.rs` is apart: each of its cells is a conversation. `pki.rs` makes the certificates, `terms.rs` names versions, keys, suites and groups.
+//! Two tables say what is run: `cells.rs` of handshakes that differ in what is negotiated, each once
+//! through `run.rs`; `features.rs` of what goes beyond (resumption, early data and others), each
+//! through `exchange.rs`. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
+//! them, `evidence.rs` reads what went over the wire, `pki.rs` makes the certificates, `terms.rs` names
+//! versions, keys, suites and groups. At the end `matrix.rs` prints what was shown with whom: `serve` is
+//! Tercel's server with that program's client, `connect` the other way round. `late_auth.rs` is apart: each
+//! of its cells is a conversation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +24,10 @@ use clap::Parser;
 
 mod cells;
 mod evidence;
+mod exchange;
+mod features;
 mod late_auth;
+mod matrix;
 mod pki;
 mod process;
 mod programs;
@@ -29,13 +36,15 @@ mod run;
 mod terms;
 
 use cells::{Cell, Role};
+use features::{Feature, FeatureCell};
+use matrix::Matrix;
 use pki::Pki;
 use programs::{Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
 use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 478;
+const MINIMUM: usize = 547;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -75,7 +84,16 @@ fn main() -> Result<ExitCode> {
         .iter()
         .flat_map(|peer| {
             let cells = cells::cells(subject.abilities(), peer.abilities());
-            cells.into_iter().map(move |cell| Row { peer: peer.as_ref(), cell })
+            let plain = cells.into_iter().map(Kind::Handshake);
+            // What a stand-in can do, its own files do not say.
+            let roles: &[Role] =
+                if subject.explains() { &[Role::Serve, Role::Connect] } else { &[] };
+            let features = roles.iter().flat_map(|&role| {
+                let features = peer.features(role).into_iter();
+                features.map(move |feature| Kind::Feature(FeatureCell { role, feature }))
+            });
+            let kinds: Vec<_> = plain.chain(features).collect();
+            kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
@@ -97,7 +115,7 @@ fn main() -> Result<ExitCode> {
 
     ensure!(subject.abilities().present, "no program at {}", options.tercel.display());
     let setting = prepare(&folder.0)?;
-    let tally = Tally::default();
+    let tally = Tally::new(&peers);
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
@@ -111,7 +129,10 @@ fn main() -> Result<ExitCode> {
     // A bare file name would be searched for on the path.
     let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
     for cell in &late {
-        tally.count(&cell.to_string(), cell.present(), || cell.run(&tercel, &setting));
+        let passed = tally.count(&cell.to_string(), cell.present(), || cell.run(&tercel, &setting));
+        if let Some(passed) = passed {
+            tally.matrix.count(late_auth::MATTER, cell.peer(), cell.role, passed);
+        }
     }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
@@ -120,42 +141,88 @@ fn main() -> Result<ExitCode> {
 /// One line of the table.
 struct Row<'a> {
     peer: &'a dyn Program,
-    cell: Cell,
+    kind: Kind,
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+enum Kind {
+    Handshake(Cell),
+    Feature(FeatureCell),
 }
 
 impl Row<'_> {
     fn name(&self) -> String {
-        let role = match self.cell.role {
+        let role = match self.role() {
             Role::Serve => "serve",
             Role::Connect => "connect",
         };
-        format!("{role} {} {}", self.peer.name(), self.cell)
+        let peer = self.peer.name();
+        match &self.kind {
+            Kind::Handshake(cell) => format!("{role} {peer} {cell}"),
+            Kind::Feature(cell) => format!("{role} {peer} {cell}"),
+        }
+    }
+
+    fn role(&self) -> Role {
+        match &self.kind {
+            Kind::Handshake(cell) => cell.role,
+            Kind::Feature(cell) => cell.role,
+        }
+    }
+
+    /// The line of the matrix it belongs to.
+    fn matter(&self) -> &'static str {
+        match &self.kind {
+            Kind::Handshake(cell) => cell.matter(),
+            Kind::Feature(cell) => cell.feature.name(),
+        }
     }
 
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
         let present = self.peer.abilities().present;
-        tally.count(&self.name(), present, || run::run(&self.cell, subject, self.peer, setting));
+        let passed = tally.count(&self.name(), present, || match &self.kind {
+            Kind::Handshake(cell) => run::run(cell, subject, self.peer, setting),
+            Kind::Feature(cell) => exchange::run(*cell, subject, self.peer, setting),
+        });
+        if let Some(passed) = passed {
+            tally.matrix.count(self.matter(), self.peer.name(), self.role(), passed);
+        }
     }
 }
 
-#[derive(Default)]
 struct Tally {
     passed: AtomicUsize,
     failed: AtomicUsize,
     skipped: AtomicUsize,
+    matrix: Matrix,
 }
 
 impl Tally {
+    fn new(peers: &[Box<dyn Program>]) -> Self {
+        let features = Feature::ALL.iter().map(|feature| feature.name());
+        let lines = cells::MATTERS.into_iter().chain(features).chain([late_auth::MATTER]);
+        let lines = lines.map(str::to_owned).collect();
+        let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
+        Self {
+            passed: AtomicUsize::default(),
+            failed: AtomicUsize::default(),
+            skipped: AtomicUsize::default(),
+            matrix: Matrix::new(lines, columns),
+        }
+    }
+
     /// Runs a cell, if its program is present, prints its line and counts it.
-    fn count(&self, name: &str, present: bool, run: impl FnOnce() -> Result<()>) {
+    fn count(&self, name: &str, present: bool, run: impl FnOnce() -> Result<()>) -> Option<bool> {
         if !present {
             self.skipped.fetch_add(1, Ordering::Relaxed);
             println!("absent  {name}");
-            return;
+            return None;
         }
         let start = Instant::now();
         let verdict = run();
         let time = start.elapsed().as_secs_f32();
+        let passed = verdict.is_ok();
         match verdict {
             Ok(()) => {
                 self.passed.fetch_add(1, Ordering::Relaxed);
@@ -167,11 +234,13 @@ impl Tally {
                 println!("FAIL    {name}  {time:.2} s: {}{error}", error.root_cause());
             }
         }
+        Some(passed)
     }
 
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {
         let [passed, failed, skipped] =
             [&self.passed, &self.failed, &self.skipped].map(|count| count.load(Ordering::Relaxed));
+        println!("\n{}\n", self.matrix.text());
         let absent: Vec<_> =
             peers.iter().filter(|peer| !peer.abilities().present).map(|peer| peer.name()).collect();
         if !absent.is_empty() {

@@ -34,6 +34,7 @@
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
+//! | say what sessions keep of clients, and for whom they are good | [`ServerConfigBuilder::verify_resumed`] and its neighbours |
 //! | authenticate a client later (TLS 1.3) | [`ClientConfigBuilder::post_handshake_auth`]; [`Connection::request_certificate`], [`Stream::authenticate_client`] |
 //! | learn what was agreed | [`Facts`] |
 //! | hold many idle connections | [`Connection::park`] |

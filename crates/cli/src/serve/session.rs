@@ -7,12 +7,12 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tercel::wire::AlertDescription;
-use tercel::{ClientAuth, ClientCertificate, Facts, Handshake, ServerConfig, Stream};
+use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::{ClientAuth, ClientCertificate, EarlyData, Facts, Handshake, ServerConfig, Stream};
 
 use super::files::Root;
 use super::http::{Response, Status};
-use super::{http, page};
+use super::{early, http, page};
 use crate::explain;
 use crate::negotiated::{peer_subject, printable, subject};
 use crate::options::version_name;
@@ -25,6 +25,8 @@ pub(crate) struct Session {
     /// Whether clients are asked for a certificate before their first answer.
     pub(crate) asks_later: bool,
     pub(crate) patience: Duration,
+    /// Whether the keys of both directions are changed before anything is answered.
+    pub(crate) update_key: bool,
 }
 
 /// What the server says.
@@ -55,14 +57,17 @@ impl Session {
     fn converse(&self, transport: &Transport) -> String {
         transport.limit_all_until(Instant::now() + self.patience);
         let mut handshake = Handshake::server(Arc::clone(&self.config));
-        let mut stream = match handshake.complete(transport) {
-            Ok(stream) => stream,
+        let echo = matches!(self.answers, Answers::Echo);
+        let (mut stream, early) = match early::complete(&mut handshake, transport, echo) {
+            Ok(completed) => completed,
             Err(error) => return explain::handshake(&error, &handshake),
         };
         drop(handshake);
-        let mut line = agreed(&stream.connection().facts);
+        let mut line = agreed(&stream.connection().facts, early.length);
         let mut late = Late::default();
-        let ended = transport.limit_each_wait().and_then(|()| self.answer(&mut stream, &mut late));
+        let ended = transport
+            .limit_each_wait()
+            .and_then(|()| self.answer(&mut stream, early.unanswered, &mut late));
         if let Some(client) = &late.client {
             line.push_str(&format!(" client={client}"));
         }
@@ -72,16 +77,20 @@ impl Session {
         }
     }
 
-    fn answer(&self, stream: &mut Tls<'_>, late: &mut Late) -> io::Result<()> {
+    /// Answers what is asked, `asked` first.
+    fn answer(&self, stream: &mut Tls<'_>, asked: Vec<u8>, late: &mut Late) -> io::Result<()> {
+        if self.update_key && stream.connection().facts.version == ProtocolVersion::TLS1_3 {
+            stream.update_key(true)?;
+        }
         match &self.answers {
             Answers::Echo => self.echo(stream, late)?,
-            Answers::Page => http::serve(stream, self.patience, |stream, path| {
+            Answers::Page => http::serve(stream, asked, self.patience, |stream, path| {
                 self.known(stream, late, |stream, late| {
                     let facts = &stream.connection().facts;
                     page::answer(path, || page::render(facts, late.client.as_deref()))
                 })
             })?,
-            Answers::Files(root) => http::serve(stream, self.patience, |stream, path| {
+            Answers::Files(root) => http::serve(stream, asked, self.patience, |stream, path| {
                 self.known(stream, late, |_, _| root.answer(path))
             })?,
         }
@@ -161,13 +170,24 @@ impl Late {
 }
 
 /// What the server's line says of a connection that came about.
-fn agreed(facts: &Facts) -> String {
+fn agreed(facts: &Facts, early: usize) -> String {
     let mut line = format!("{} {}", version_name(facts.version), facts.cipher_suite);
     if let Some(group) = facts.group {
         line.push_str(&format!(" {group}"));
     }
     if facts.retried {
         line.push_str(" retried");
+    }
+    if facts.resumed {
+        line.push_str(" resumed");
+    }
+    match facts.early_data {
+        EarlyData::Accepted => line.push_str(&format!(" early-data={early}")),
+        EarlyData::Rejected => line.push_str(" early-data=rejected"),
+        _ => {}
+    }
+    if facts.peer_raw_public_key.is_some() {
+        line.push_str(" client=raw-public-key");
     }
     if let Some(name) = &facts.server_name {
         line.push_str(&format!(" name={}", printable(name)));

@@ -169,6 +169,7 @@ pub(crate) fn request_from_message(
         groups: None,
         certificate_types: certificate_types::only(certificate_type),
         key_kinds: negotiate::key_kinds_of(&request),
+        client_certificate_types: Some(request.certificate_types),
         authorities: Some(request.certificate_authorities),
     })
 }

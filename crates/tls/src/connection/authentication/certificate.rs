@@ -234,6 +234,7 @@ pub(crate) fn credential_request<'a>(
         groups: None,
         certificate_types: certificate_types::only(certificate_type),
         key_kinds: (true, true),
+        client_certificate_types: None,
         authorities: extensions.certificate_authorities,
     })
 }
