@@ -47,7 +47,7 @@ impl TicketTaker {
         session.max_early_data = ticket.extensions.early_data.unwrap_or(0);
         session.identity = ticket.ticket.to_vec();
         session.secret = self.secret.psk(ticket.ticket_nonce);
-        if let Some(bytes) = session.to_bytes() {
+        if let Some(bytes) = session.to_stored_bytes() {
             self.store.put(&self.key, bytes, session.expires());
         }
     }

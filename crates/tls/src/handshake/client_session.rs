@@ -54,7 +54,7 @@ fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
     let mut bytes = store.take(&key(config, name), now)?;
-    let session = Session::from_bytes(&bytes);
+    let session = Session::from_stored_bytes(&bytes);
     tercel_crypto::wipe(&mut bytes);
     let session = session.filter(|session| session.is_fresh(now))?;
     // The server's certificate bounds what was made with it.
@@ -123,7 +123,7 @@ pub(crate) fn keep_ticket(
 
 /// Keeps a session.
 pub(crate) fn keep(config: &ClientConfig, name: &ServerName<'_>, session: &Session) {
-    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_bytes()) {
+    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_stored_bytes()) {
         store.put(&key(config, name), bytes, session.expires());
     }
 }

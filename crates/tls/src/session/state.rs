@@ -1,12 +1,14 @@
 //! What two ends must remember of a session to resume it, and its bytes. RFC 9846 4.7.1, RFC 5077 4
 //!
 //! The same value serves both versions and both sides; it travels sealed in tickets, or lies in stores.
+//! A seal notices every change of what is in it. A store may be a file, so the bytes for stores carry a
+//! digest: a session whose secret was damaged would be offered or accepted, and break the handshake.
 //! Must not know: how it is sealed or stored. Next: `ticket/`, [`super::store`].
 
 use core::time::Duration;
 
 use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
-use tercel_crypto::Secret;
+use tercel_crypto::{Hash, HashAlgorithm, Secret};
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer};
 
 use crate::connection::facts::Facts;
@@ -114,7 +116,7 @@ impl Session {
         UnixTime::since_unix_epoch(Duration::from_secs(end))
     }
 
-    /// The bytes, or `None` if a part is longer than its length field.
+    /// The bytes for a seal, or `None` if a part is longer than its length field.
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
         // Room from the start: what grows leaves its secret behind.
         let chain: usize = self.peer_chain.iter().map(|certificate| certificate.len()).sum();
@@ -148,7 +150,25 @@ impl Session {
         Some(bytes)
     }
 
-    /// The session in these bytes. They come out of our own seal or store, yet nothing is taken on trust.
+    /// The bytes for a store: those for a seal, and a digest of them.
+    pub(crate) fn to_stored_bytes(&self) -> Option<Vec<u8>> {
+        // `to_bytes` leaves room enough.
+        let mut bytes = self.to_bytes()?;
+        let digest = digest(&bytes)?;
+        bytes.extend_from_slice(&digest);
+        Some(bytes)
+    }
+
+    /// The session that [`Self::to_stored_bytes`] wrote, if not a bit of it has changed.
+    pub(crate) fn from_stored_bytes(bytes: &[u8]) -> Option<Box<Self>> {
+        let (bytes, found) = bytes.split_last_chunk::<DIGEST>()?;
+        if digest(bytes)? != *found {
+            return None;
+        }
+        Self::from_bytes(bytes)
+    }
+
+    /// The session in bytes for a seal. They come out of our own, yet nothing is taken on trust.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Box<Self>> {
         let mut r = Reader::new(bytes);
         if r.u8().ok()? != FORMAT {
@@ -159,8 +179,10 @@ impl Session {
         if suite.is_tls13() != (version == ProtocolVersion::TLS1_3) {
             return None;
         }
-        let secret = r.opaque8().ok().filter(|s| (32..=48).contains(&s.len())).map(Secret::new)?;
-        let flags = r.u8().ok()?;
+        // RFC 9846 4.7.1, RFC 5246 8.1
+        let length = if suite.is_tls13() { suite.hash.output_len() } else { 48 };
+        let secret = r.opaque8().ok().filter(|secret| secret.len() == length).map(Secret::new)?;
+        let flags = r.u8().ok().filter(|flags| *flags < 4)?;
         let session = Self {
             version,
             suite,
@@ -193,6 +215,13 @@ impl Session {
     }
 }
 
+/// The start of a SHA-256. It is there against damage; who may write a store needs no forgery.
+fn digest(bytes: &[u8]) -> Option<[u8; DIGEST]> {
+    Hash::digest(HashAlgorithm::Sha256, &[bytes]).first_chunk().copied()
+}
+
+const DIGEST: usize = 16;
+
 fn chain(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let mut r = Reader::new(bytes);
     let mut chain = Vec::new();
@@ -205,3 +234,6 @@ fn chain(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
 fn not_empty(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.is_empty() { None } else { Some(bytes.to_vec()) }
 }
+
+#[cfg(test)]
+mod tests;

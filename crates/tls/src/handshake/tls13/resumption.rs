@@ -53,10 +53,11 @@ pub(crate) async fn accept(
     let pairs = offered.identities.iter().zip(offered.binders.iter());
     for (index, (identity, binder)) in (0_u16..).zip(pairs.take(MAX_IDENTITIES)) {
         let found = resumption::find(flow, config, identity.identity, true).await?;
-        let Some(mut session) = found else { continue };
+        let Some(found) = found else { continue };
+        let session = &found.session;
         let name = negotiate::server_name(hello);
         // The hash of the key must be the suite's. RFC 9846 4.3.11
-        if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name)
+        if !resumption::belongs(session, config, ProtocolVersion::TLS1_3, name)
             || session.suite.hash != suite.hash
         {
             continue;
@@ -68,9 +69,11 @@ pub(crate) async fn accept(
             return Err(Peer::BadBinder.into());
         }
         // Only who has the key uses it up, and sets anyone to work.
-        if !resumption::claim(config, identity.identity)
-            || !resumption::still_trusted(flow, config, &mut session).await?
-        {
+        if !resumption::claim(config, identity.identity, &found) {
+            continue;
+        }
+        let mut session = found.session;
+        if !resumption::still_trusted(flow, config, &mut session).await? {
             continue;
         }
         let age_skew = age_skew(&session, identity.obfuscated_ticket_age, config);
