@@ -9,6 +9,7 @@ use tercel_wire::NewSessionTicket;
 
 use crate::config::policy::Clock;
 use crate::keys::tls13::ResumptionSecret;
+use crate::record::limits;
 use crate::session::client_store::{ClientSessionKey, ClientSessionStore};
 use crate::session::state::Session;
 
@@ -37,7 +38,7 @@ impl TicketTaker {
         let Some(left) = self.left.checked_sub(1) else { return };
         self.left = left;
         // A lifetime of zero means: discard at once. RFC 9846 4.7.1
-        if ticket.ticket_lifetime == 0 {
+        if ticket.ticket_lifetime == 0 || ticket.ticket.len() > limits::MAX_KEPT_TICKET {
             return;
         }
         let session = &mut self.template;

@@ -141,7 +141,8 @@ pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> 
     let mut bytes = session.to_bytes()?;
     let ticket = tickets.seal(&bytes, config.common.clock.now());
     tercel_crypto::wipe(&mut bytes);
-    ticket
+    // An application's own sealer may give what no message can carry. RFC 9846 4.7.1
+    ticket.filter(|ticket| (1..=0xffff).contains(&ticket.len()))
 }
 
 /// Stores a session, or leaves it to the application as an event.

@@ -9,6 +9,7 @@ mod combinations;
 mod compression;
 mod decisions;
 mod endings;
+mod forged;
 mod identity;
 mod ml_dsa;
 mod negotiation;
