@@ -18,6 +18,7 @@ mod pending;
 mod questions;
 mod raw_public_keys;
 mod reads;
+mod replay;
 mod resumed_trust;
 mod resumption;
 mod secrets;

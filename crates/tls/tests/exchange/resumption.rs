@@ -19,14 +19,14 @@ pub(crate) const VERSIONS: [ProtocolVersion; 2] =
     [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
 
 /// A clock that is set by hand.
-struct Dial(Mutex<u64>);
+pub(crate) struct Dial(Mutex<u64>);
 
 impl Dial {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(UnixTime::now().as_secs())))
     }
 
-    fn turn(&self, seconds: u64) {
+    pub(crate) fn turn(&self, seconds: u64) {
         *self.0.lock().unwrap() += seconds;
     }
 }
