@@ -21,6 +21,7 @@ mod reads;
 mod replay;
 mod resumed_trust;
 mod resumption;
+mod rotation;
 mod secrets;
 mod signatures;
 mod sizes;
