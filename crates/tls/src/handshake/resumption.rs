@@ -19,7 +19,7 @@ use crate::session::state::Session;
 pub(crate) struct Found {
     pub(crate) session: Box<Session>,
     /// It lay in a store of ours, where it still is.
-    is_stored: bool,
+    pub(crate) is_stored: bool,
 }
 
 /// The session that a ticket or id names, wherever it is kept. Who asks for one that may be used once
@@ -62,9 +62,11 @@ fn read(
 }
 
 /// Takes a session that may be used once out of its store: `false` if somebody else was faster.
-pub(crate) fn claim(config: &ServerConfig, name: &[u8], found: &Found) -> bool {
-    let Some(Policy::Here(store)) = &config.resumption.store else { return true };
-    !found.is_stored || store.take(name, config.common.clock.now()).is_some()
+pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
+    let Some(Policy::Here(store)) = &config.resumption.store else { return false };
+    let Some(mut bytes) = store.take(name, config.common.clock.now()) else { return false };
+    tercel_crypto::wipe(&mut bytes);
+    true
 }
 
 /// Whether a session was made by a configuration like this one, for this name, and is not too old.

@@ -14,7 +14,7 @@ use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, wrong_answer};
 use crate::handshake::hello::negotiate;
 use crate::handshake::question::{AdmitEarlyDataQuestion, Answer, Question};
-use crate::handshake::resumption;
+use crate::handshake::resumption::{self, Found};
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, PskKind, ResumptionSecret};
@@ -53,11 +53,10 @@ pub(crate) async fn accept(
     let pairs = offered.identities.iter().zip(offered.binders.iter());
     for (index, (identity, binder)) in (0_u16..).zip(pairs.take(MAX_IDENTITIES)) {
         let found = resumption::find(flow, config, identity.identity, true).await?;
-        let Some(found) = found else { continue };
-        let session = &found.session;
+        let Some(Found { mut session, is_stored }) = found else { continue };
         let name = negotiate::server_name(hello);
         // The hash of the key must be the suite's. RFC 9846 4.3.11
-        if !resumption::belongs(session, config, ProtocolVersion::TLS1_3, name)
+        if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name)
             || session.suite.hash != suite.hash
         {
             continue;
@@ -69,11 +68,9 @@ pub(crate) async fn accept(
             return Err(Peer::BadBinder.into());
         }
         // Only who has the key uses it up, and sets anyone to work.
-        if !resumption::claim(config, identity.identity, &found) {
-            continue;
-        }
-        let mut session = found.session;
-        if !resumption::still_trusted(flow, config, &mut session).await? {
+        if (is_stored && !resumption::claim(config, identity.identity))
+            || !resumption::still_trusted(flow, config, &mut session).await?
+        {
             continue;
         }
         let age_skew = age_skew(&session, identity.obfuscated_ticket_age, config);
