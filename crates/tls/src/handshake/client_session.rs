@@ -99,11 +99,11 @@ pub(crate) fn taker(
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
-    secret: ResumptionSecret,
+    secret: impl FnOnce() -> ResumptionSecret,
 ) -> Option<Box<TicketTaker>> {
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketTaker {
-        secret,
+        secret: secret(),
         template: template(config, facts, suite, authenticated),
         key: key(config, name),
         store: Arc::clone(store),

@@ -25,12 +25,14 @@ const WINDOW: u64 = 130;
 /// How servers keep sessions.
 #[derive(Clone, Copy, Debug)]
 enum Kept {
-    InTickets,
-    InSharedTickets,
-    InStore,
+    /// In tickets, under keys of one process.
+    OwnKeys,
+    /// In tickets, under keys that a fleet shares.
+    SharedKeys,
+    Store,
 }
 
-const KEPT: [Kept; 3] = [Kept::InTickets, Kept::InSharedTickets, Kept::InStore];
+const KEPT: [Kept; 3] = [Kept::OwnKeys, Kept::SharedKeys, Kept::Store];
 
 /// Says yes to everything: what refuses a replay then is that a stored session can be used once.
 struct Always;
@@ -66,9 +68,9 @@ impl Fleet {
         let build = move |guard| {
             let builder = server().clock(Arc::clone(&clock)).early_data(1000, Policy::Here(guard));
             let builder = match kept {
-                Kept::InTickets => builder.tickets(rotating.clone()),
-                Kept::InSharedTickets => builder.tickets(Arc::new(keys())),
-                Kept::InStore => builder.session_store(Policy::Here(store.clone())),
+                Kept::OwnKeys => builder.tickets(rotating.clone()),
+                Kept::SharedKeys => builder.tickets(Arc::new(keys())),
+                Kept::Store => builder.session_store(Policy::Here(store.clone())),
             };
             builder.build().unwrap()
         };
@@ -186,7 +188,7 @@ fn a_replay_is_refused_by_the_same_server_and_by_one_that_shares_its_memory() {
                 let (replayed, ..) = play(server, &flight);
                 assert_eq!(replayed.read, b"", "{kept:?}: round {round}");
                 // A ticket may be used again, a stored session is gone.
-                assert_eq!(replayed.resumed, !matches!(kept, Kept::InStore), "{kept:?}");
+                assert_eq!(replayed.resumed, !matches!(kept, Kept::Store), "{kept:?}");
             }
         }
         // The client itself goes on: with early data if it has another ticket, and always connected.
@@ -197,7 +199,7 @@ fn a_replay_is_refused_by_the_same_server_and_by_one_that_shares_its_memory() {
 
 #[test]
 fn a_stored_session_is_used_once_whatever_a_guard_says() {
-    let fleet = Fleet::new(Kept::InStore, |_| Arc::new(Always));
+    let fleet = Fleet::new(Kept::Store, |_| Arc::new(Always));
     visit(&fleet.client, &fleet.servers[0], b"");
     let (outcome, flight) = visit(&fleet.client, &fleet.servers[1], b"pay once");
     assert_eq!(outcome, Outcome::read(b"pay once"));
@@ -218,7 +220,7 @@ fn a_flight_that_comes_second_goes_on_without_its_early_data() {
         assert_eq!(stolen, Outcome::read(b"pay once"), "{kept:?}");
         let outcome = finish(handshake, &fleet.servers[1], &flight);
         assert_eq!(outcome.read, b"", "{kept:?}");
-        assert_eq!(outcome.resumed, !matches!(kept, Kept::InStore), "{kept:?}");
+        assert_eq!(outcome.resumed, !matches!(kept, Kept::Store), "{kept:?}");
     }
 }
 
@@ -226,7 +228,7 @@ fn a_flight_that_comes_second_goes_on_without_its_early_data() {
 /// counts as fresh. Then the replay is too old, and a client's own early data is read.
 #[test]
 fn after_a_guard_s_restart_a_replay_is_refused_now_and_later() {
-    for kept in [Kept::InTickets, Kept::InSharedTickets] {
+    for kept in [Kept::OwnKeys, Kept::SharedKeys] {
         let fleet = Fleet::guarded(kept);
         visit(&fleet.client, &fleet.servers[0], b"");
         let (outcome, flight) = visit(&fleet.client, &fleet.servers[0], b"pay once");
@@ -250,7 +252,7 @@ fn after_a_guard_s_restart_a_replay_is_refused_now_and_later() {
 /// guard remembers it.
 #[test]
 fn a_replay_is_refused_at_any_later_time() {
-    for kept in [Kept::InTickets, Kept::InSharedTickets] {
+    for kept in [Kept::OwnKeys, Kept::SharedKeys] {
         let fleet = Fleet::guarded(kept);
         visit(&fleet.client, &fleet.servers[0], b"");
         let (outcome, flight) = visit(&fleet.client, &fleet.servers[0], b"pay once");
@@ -267,10 +269,10 @@ fn a_replay_is_refused_at_any_later_time() {
 fn of_many_copies_at_once_one_is_read() {
     const THREADS: usize = 8;
     let fleets = [
-        Fleet::guarded(Kept::InTickets),
-        Fleet::guarded(Kept::InSharedTickets),
-        Fleet::guarded(Kept::InStore),
-        Fleet::new(Kept::InStore, |_| Arc::new(Always)),
+        Fleet::guarded(Kept::OwnKeys),
+        Fleet::guarded(Kept::SharedKeys),
+        Fleet::guarded(Kept::Store),
+        Fleet::new(Kept::Store, |_| Arc::new(Always)),
     ];
     for (number, fleet) in fleets.iter().enumerate() {
         visit(&fleet.client, &fleet.servers[0], b"");

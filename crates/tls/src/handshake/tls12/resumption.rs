@@ -265,6 +265,9 @@ pub(crate) fn keep_new(
     facts: &Facts,
     ticket: Option<Ticket>,
 ) {
+    if config.resumption.store.is_none() {
+        return;
+    }
     let mut session = client_session::template(config, facts, suite, None);
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {

@@ -131,31 +131,36 @@ fn age_skew(session: &Session, obfuscated: u32, config: &ServerConfig) -> i64 {
     theirs.saturating_sub(ours)
 }
 
-/// Hands out tickets for the session that `template` describes. RFC 9846 4.7.1
-pub(crate) fn send_tickets(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    hello: &ClientHello<'_>,
-    mut template: Session,
-    secret: &ResumptionSecret,
-    facts: &mut Facts,
-) -> Result<(), Error> {
+/// How many tickets this client gets.
+pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, facts: &Facts) -> u8 {
     let psk_modes = hello.extensions.psk_key_exchange_modes;
     // A client that cannot use a ticket gets none. RFC 9846 4.3.9
     if !config.resumption.is_on()
         || !psk_modes.is_some_and(|modes| modes.contains(PskKeyExchangeMode::PSK_DHE_KE))
     {
-        return Ok(());
+        return 0;
     }
     let resumption = &config.resumption;
     let ours = if facts.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
     // What the client asks for, no more than we would give at most. RFC 9149 3
-    let count = match hello.extensions.ticket_request {
+    match hello.extensions.ticket_request {
         Some(_) if ours == 0 => 0,
         Some(request) if facts.resumed => request.resumption_count.min(MAX_TICKETS),
         Some(request) => request.new_session_count.min(MAX_TICKETS),
         None => ours,
-    };
+    }
+}
+
+/// Hands out tickets for the session that `template` describes. RFC 9846 4.7.1
+pub(crate) fn send_tickets(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    count: u8,
+    mut template: Session,
+    secret: &ResumptionSecret,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    let resumption = &config.resumption;
     template.lifetime = resumption::lifetime(config);
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };

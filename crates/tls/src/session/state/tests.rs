@@ -62,14 +62,14 @@ fn writing_does_not_grow_the_buffer() {
     }
 }
 
+type Read = fn(&[u8]) -> Option<Box<Session>>;
+
 #[test]
 fn every_other_length_is_refused() {
     for session in sessions() {
-        let forms: [(Vec<u8>, fn(&[u8]) -> Option<Box<Session>>); 2] = [
-            (session.to_bytes().unwrap(), Session::from_bytes),
-            (session.to_stored_bytes().unwrap(), Session::from_stored_bytes),
-        ];
-        for (bytes, read) in forms {
+        let sealed = (session.to_bytes().unwrap(), Session::from_bytes as Read);
+        let stored = (session.to_stored_bytes().unwrap(), Session::from_stored_bytes as Read);
+        for (bytes, read) in [sealed, stored] {
             for length in 0..bytes.len() {
                 assert!(read(&bytes[..length]).is_none(), "length {length}");
             }
