@@ -114,6 +114,13 @@ pub fn handshake_future_sizes() -> [(&'static str, usize); 2] {
     handshake::measure::future_sizes()
 }
 
+/// A session's bytes, read and written again, for fuzzing.
+#[doc(hidden)]
+#[must_use]
+pub fn reread_session(bytes: &[u8]) -> Option<Vec<u8>> {
+    session::state::Session::from_bytes(bytes)?.to_bytes()
+}
+
 /// Resumes a coroutine that does nothing, for `just count`.
 #[doc(hidden)]
 pub fn resume_empty_coroutine(times: usize) {

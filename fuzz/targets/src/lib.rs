@@ -9,6 +9,8 @@
 //! | one side of a handshake, against any bytes | `one_sided.rs` |
 //! | both sides, and whoever sits between them | `two_sided/mod.rs` |
 //! | certificate chains | `chain.rs` |
+//! | tickets, sealed and opened | `sealed.rs` |
+//! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
 
@@ -20,7 +22,10 @@ mod material;
 mod messages;
 mod one_sided;
 mod peer;
+mod resumption;
 mod script;
+mod sealed;
+mod sessions;
 mod two_sided;
 
 pub use chain::chain;
@@ -30,4 +35,6 @@ pub use messages::{
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,
 };
 pub use one_sided::{client_handshake, server_handshake};
+pub use sealed::sealed_tickets;
+pub use sessions::{saved_sessions, session_seeds, sessions, ticket_keys};
 pub use two_sided::{flights, two_sided};

@@ -113,4 +113,8 @@ targets! {
     client_handshake
     two_sided
     chain
+    sealed_tickets
+    sessions
+    saved_sessions
+    ticket_keys
 }
