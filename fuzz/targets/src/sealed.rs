@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pki_types::UnixTime;
 use tercel::crypto::deterministic::with_seed;
+use tercel::crypto::{Hash, HashAlgorithm};
 use tercel::{RotatingTickets, SharedTickets, TicketKey, TicketKeySet, TicketSealer};
 
 use crate::material;
@@ -16,8 +17,12 @@ use crate::script::Script;
 pub fn sealed_tickets(input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let is_shared = script.byte().unwrap_or(0) & 1 == 1;
-    with_seed(4, || {
-        let mut world = World::new(is_shared);
+    // Other keys for each input: a fuzzer sees what is compared, and shows tickets of one run in the next.
+    let digest = Hash::digest(HashAlgorithm::Sha256, &[input]);
+    let secret: [u8; 32] = *digest.first_chunk().expect("as long as a key");
+    let seed = u64::from_be_bytes(*digest.first_chunk().expect("longer than that"));
+    with_seed(seed, || {
+        let mut world = World::new(is_shared, secret);
         for _ in 0..MAX_STEPS {
             if world.step(&mut script).is_none() {
                 break;
@@ -39,6 +44,8 @@ struct World {
     own: RotatingTickets,
     shared: SharedTickets,
     is_shared: bool,
+    /// Behind all shared keys.
+    secret: [u8; 32],
     /// Seconds since the start.
     now: u64,
     /// The number of the current shared key.
@@ -54,12 +61,13 @@ struct Sealed {
 }
 
 impl World {
-    fn new(is_shared: bool) -> Self {
+    fn new(is_shared: bool, secret: [u8; 32]) -> Self {
         let period = Duration::from_secs(PERIOD);
         Self {
             own: RotatingTickets::with_period(period, material::now()).expect("a key"),
-            shared: SharedTickets::new(&set(1), period),
+            shared: SharedTickets::new(&set(1, secret), period),
             is_shared,
+            secret,
             now: 0,
             current: 1,
             tickets: Vec::new(),
@@ -92,7 +100,7 @@ impl World {
             4 => self.now += u64::try_from(script.number()?).ok()?,
             5 if self.current < u8::MAX - 1 => {
                 self.current += 1;
-                self.shared.set_keys(&set(self.current));
+                self.shared.set_keys(&set(self.current, self.secret));
             }
             6 => {
                 let ticket = script.take(which).to_vec();
@@ -170,9 +178,10 @@ fn begins(number: u8) -> u64 {
 }
 
 /// The set whose current key has this number.
-fn set(current: u8) -> TicketKeySet {
-    let key =
-        |number: u8| TicketKey::new([number; 16], &[number ^ 0xa5; 32], after(begins(number)));
+fn set(current: u8, secret: [u8; 32]) -> TicketKeySet {
+    let key = |number: u8| {
+        TicketKey::new([number; 16], &secret.map(|byte| byte ^ number), after(begins(number)))
+    };
     let set = TicketKeySet::new(key(current), Some(key(current + 1)), Some(key(current - 1)));
     set.expect("keys that follow each other")
 }
