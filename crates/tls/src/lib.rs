@@ -114,11 +114,11 @@ pub fn handshake_future_sizes() -> [(&'static str, usize); 2] {
     handshake::measure::future_sizes()
 }
 
-/// A session's bytes, read and written again, for fuzzing.
+/// The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
 #[doc(hidden)]
 #[must_use]
-pub fn reread_session(bytes: &[u8]) -> Option<Vec<u8>> {
-    session::state::Session::from_bytes(bytes)?.to_bytes()
+pub fn stored_session(bytes: &[u8]) -> Option<Vec<u8>> {
+    session::state::Session::from_bytes(bytes)?.to_stored_bytes()
 }
 
 /// Resumes a coroutine that does nothing, for `just count`.
