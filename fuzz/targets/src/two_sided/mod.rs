@@ -323,6 +323,12 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_to_a_closure_may_be_all_that_is_sent() {
+        let close = [18, BY_SERVER | 22, 18, 27, 0, 9, 18];
+        two_sided(&[&[TLS12, LAZY], &close[..]].concat());
+    }
+
+    #[test]
     fn the_same_input_gives_the_same_bytes() {
         for config in 0..CONFIGS {
             assert_eq!(flights(config, config), flights(config, config));
