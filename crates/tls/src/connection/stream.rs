@@ -193,14 +193,21 @@ fn may_pass(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// TLS errors in the language of `std::io`.
+/// TLS errors in the language of `std::io`; the error itself is the inner one.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error {
+            Error::Truncated | Error::ClosedInHandshake => io::ErrorKind::UnexpectedEof,
+            Error::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
+            Error::Misuse(_) => io::ErrorKind::InvalidInput,
+            Error::Peer(_) | Error::Refused(_) => io::ErrorKind::InvalidData,
+            Error::Local(_) => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// The same, for `map_err`.
 pub(crate) fn to_io(error: Error) -> io::Error {
-    let kind = match error {
-        Error::Truncated | Error::ClosedInHandshake => io::ErrorKind::UnexpectedEof,
-        Error::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
-        Error::Misuse(_) => io::ErrorKind::InvalidInput,
-        Error::Peer(_) | Error::Refused(_) => io::ErrorKind::InvalidData,
-        Error::Local(_) => io::ErrorKind::Other,
-    };
-    io::Error::new(kind, error)
+    error.into()
 }

@@ -1,0 +1,64 @@
+//! The server's door.
+//!
+//! Must not know: listeners. Next: [`crate::handshake`].
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::{Handshake, ServerConfig, Side};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::answers::Answers;
+use crate::handshake::{self, Terms};
+use crate::stream::TlsStream;
+
+/// Accepts clients over transports that are connected already. Cheap to clone.
+#[derive(Clone)]
+pub struct Acceptor {
+    config: Arc<ServerConfig>,
+    terms: Arc<Terms>,
+}
+
+impl Acceptor {
+    /// With this configuration, and 15 seconds for a handshake.
+    #[must_use]
+    pub fn new(config: Arc<ServerConfig>) -> Self {
+        Self { config, terms: Arc::default() }
+    }
+
+    /// Answers the configuration's questions with these functions.
+    #[must_use]
+    pub fn answers(mut self, answers: Answers) -> Self {
+        Arc::make_mut(&mut self.terms).answers = answers;
+        self
+    }
+
+    /// How long a handshake may take, its answers included; `None` for without end. Default: 15 seconds.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Option<Duration>) -> Self {
+        Arc::make_mut(&mut self.terms).limit = limit;
+        self
+    }
+
+    /// Runs the handshake with whoever is at the other end. Early data that was accepted is in
+    /// [`TlsStream::take_early_data`]. Dropping the future closes the transport.
+    ///
+    /// # Errors
+    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an [`io::Error`].
+    pub async fn accept<T>(&self, transport: T) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        let handshake = Handshake::server(Arc::clone(&self.config));
+        let complete =
+            handshake::complete(Side::Server, handshake, transport, &self.terms, &[]).await;
+        complete.map(|(stream, _)| stream)
+    }
+}
+
+impl std::fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Acceptor").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! The client's door.
+//!
+//! Must not know: how names are resolved. Next: [`crate::handshake`].
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, EarlyData, Handshake, Side};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::answers::Answers;
+use crate::handshake::{self, Terms};
+use crate::stream::TlsStream;
+
+/// Connects to servers over transports that are connected already. Cheap to clone.
+#[derive(Clone)]
+pub struct Connector {
+    config: Arc<ClientConfig>,
+    terms: Arc<Terms>,
+}
+
+/// A connection that began with early data.
+#[derive(Debug)]
+pub struct EarlyConnection<T> {
+    /// The stream.
+    pub stream: TlsStream<T>,
+    /// How many bytes, from the front of what was given, the server has accepted. Whatever lies behind
+    /// has to be sent again, or not: that is the application's to decide. 0 if there was no session for
+    /// it, or the server rejected it.
+    pub accepted: usize,
+}
+
+impl Connector {
+    /// With this configuration, and 15 seconds for a handshake.
+    #[must_use]
+    pub fn new(config: Arc<ClientConfig>) -> Self {
+        Self { config, terms: Arc::default() }
+    }
+
+    /// Answers the configuration's questions with these functions.
+    #[must_use]
+    pub fn answers(mut self, answers: Answers) -> Self {
+        Arc::make_mut(&mut self.terms).answers = answers;
+        self
+    }
+
+    /// How long a handshake may take, its answers included; `None` for without end. Default: 15 seconds.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Option<Duration>) -> Self {
+        Arc::make_mut(&mut self.terms).limit = limit;
+        self
+    }
+
+    /// Runs the handshake with the server of this name. Dropping the future closes the transport.
+    ///
+    /// # Errors
+    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an [`io::Error`].
+    pub async fn connect<T>(
+        &self,
+        server: ServerName<'static>,
+        transport: T,
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        self.connect_early(server, transport, &[]).await.map(|connection| connection.stream)
+    }
+
+    /// The same, with `early` sent ahead of the handshake if a session allows it and the configuration
+    /// says [`early_data`](tercel::ClientConfigBuilder::early_data).
+    ///
+    /// Early data can be replayed by whoever records it: send only what may be acted on twice. RFC 9846 8
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub async fn connect_early<T>(
+        &self,
+        server: ServerName<'static>,
+        transport: T,
+        early: &[u8],
+    ) -> io::Result<EarlyConnection<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        let handshake = Handshake::client(Arc::clone(&self.config), server);
+        let (stream, sent) =
+            handshake::complete(Side::Client, handshake, transport, &self.terms, early).await?;
+        let accepted = if stream.facts().early_data == EarlyData::Accepted { sent } else { 0 };
+        Ok(EarlyConnection { stream, accepted })
+    }
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector").finish_non_exhaustive()
+    }
+}

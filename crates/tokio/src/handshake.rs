@@ -1,0 +1,154 @@
+//! A handshake over an asynchronous transport.
+//!
+//! Must not know: who began it. Next: [`crate::acceptor`], [`crate::connector`], which do.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tercel::wire::ProtocolVersion;
+use tercel::{Connection, Handshake, Next, Received, Side};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::answers::Answers;
+use crate::error::HandshakeError;
+use crate::outgoing::Outgoing;
+use crate::stream::TlsStream;
+
+/// What both sides let a handshake have.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) answers: Answers,
+    pub(crate) limit: Option<Duration>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { answers: Answers::new(), limit: Some(DEFAULT_LIMIT) }
+    }
+}
+
+/// Long enough for a slow network and a remote key, too short to be worth holding a connection for.
+pub(crate) const DEFAULT_LIMIT: Duration = Duration::from_secs(15);
+
+/// Runs `handshake` to its end within the time it has. `early` is sent first, as far as it is allowed;
+/// how much that was comes back beside the stream.
+pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
+    side: Side,
+    handshake: Handshake,
+    transport: T,
+    terms: &Terms,
+    early: &[u8],
+) -> io::Result<(TlsStream<T>, usize)> {
+    let running = Box::pin(run(side, handshake, transport, &terms.answers, early));
+    match terms.limit {
+        None => running.await,
+        Some(limit) => match tokio::time::timeout(limit, running).await {
+            Ok(result) => result,
+            Err(_) => Err(HandshakeError::TimedOut(limit).into()),
+        },
+    }
+}
+
+async fn run<T: AsyncRead + AsyncWrite + Unpin>(
+    side: Side,
+    mut handshake: Handshake,
+    mut transport: T,
+    answers: &Answers,
+    early: &[u8],
+) -> io::Result<(TlsStream<T>, usize)> {
+    let (mut received, mut out) = (Received::new(), Vec::new());
+    let mut outgoing = Outgoing::default();
+    let mut early_data = Vec::new();
+    let mut sent_early = None;
+    loop {
+        let mut step = handshake.advance(&mut received, &mut out);
+        if let Ok(Next::Connected(connection)) = &mut step {
+            // Whoever learns of a session may use it: it is stored first.
+            answers.keep(connection.facts.take_new_sessions()).await?;
+        }
+        if sent_early.is_none() && !early.is_empty() && step.is_ok() {
+            sent_early = Some(send_early(&mut handshake, early, &mut out)?);
+        }
+        outgoing.push(&mut out);
+        let next = match step {
+            Ok(next) => next,
+            Err(error) => {
+                // The error matters more than whether the alert went out.
+                let _ = send(&mut transport, &mut outgoing).await;
+                let refusal = handshake.refusal().cloned().map(Box::new);
+                return Err(HandshakeError::Protocol { error, refusal }.into());
+            }
+        };
+        match next {
+            Next::Connected(connection) => {
+                // Tickets may wait for the client to read: the stream sends what is left of them.
+                if !ends_with_tickets(side, &connection) {
+                    send(&mut transport, &mut outgoing).await?;
+                }
+                let mut stream = TlsStream::new(transport, *connection, received)
+                    .with_handshake(outgoing, early_data);
+                poll_fn(|context| {
+                    stream.send_some(context);
+                    Poll::Ready(())
+                })
+                .await;
+                return Ok((stream, sent_early.unwrap_or(0)));
+            }
+            Next::Receive => {
+                if exchange(&mut transport, &mut outgoing, &mut received).await? == 0 {
+                    handshake.end_of_input()?;
+                }
+            }
+            Next::Answer(question) => {
+                poll_fn(|context| match outgoing.poll_send(&mut transport, context) {
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                    _ => Poll::Ready(Ok(())),
+                })
+                .await?;
+                handshake.answer(answers.answer(question).await?)?;
+            }
+            Next::EarlyData(mut bytes) => early_data.append(&mut bytes),
+            _ => return Err(HandshakeError::Unanswered("something of a newer kind").into()),
+        }
+    }
+}
+
+/// Receives, and meanwhile sends: the peer may have to get rid of something before it reads.
+async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
+    transport: &mut T,
+    outgoing: &mut Outgoing,
+    received: &mut Received,
+) -> io::Result<usize> {
+    let count = poll_fn(|context| {
+        if let Poll::Ready(Err(error)) = outgoing.poll_flush(transport, context) {
+            return Poll::Ready(Err(error));
+        }
+        let mut spare = ReadBuf::new(received.spare());
+        let polled = Pin::new(&mut *transport).poll_read(context, &mut spare);
+        polled.map_ok(|()| spare.filled().len())
+    })
+    .await?;
+    received.filled(count);
+    Ok(count)
+}
+
+async fn send<T: AsyncWrite + Unpin>(transport: &mut T, outgoing: &mut Outgoing) -> io::Result<()> {
+    poll_fn(|context| outgoing.poll_flush(transport, context)).await
+}
+
+/// Seals as much early data as the session allows. RFC 9846 4.3.10
+fn send_early(handshake: &mut Handshake, early: &[u8], out: &mut Vec<u8>) -> io::Result<usize> {
+    let Some(sender) = handshake.early_sender() else { return Ok(0) };
+    let most = sender.early_data_left().unwrap_or(0).min(early.len());
+    let now = early.get(..most).unwrap_or_default();
+    sender.seal_to(now, out)?;
+    Ok(now.len())
+}
+
+/// A server of TLS 1.3 ends with tickets, which the handshake does not depend on.
+fn ends_with_tickets(side: Side, connection: &Connection) -> bool {
+    side == Side::Server && connection.facts.version == ProtocolVersion::TLS1_3
+}

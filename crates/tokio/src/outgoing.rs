@@ -1,0 +1,215 @@
+//! The writing side of a stream: from the writer's buffer through the sender into a transport.
+//!
+//! Sealed records cannot be sealed again: what the transport does not take at once is kept and goes
+//! first next time, so that a write may be dropped at any moment. Must not know: the receiver.
+//! Next: [`crate::stream`], [`crate::split`].
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tercel::Sender;
+use tokio::io::AsyncWrite;
+
+use crate::pool;
+
+/// Records that the transport has not taken yet.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// A writer waits for the transport, and will go on when that wakes it.
+    writer_waits: bool,
+}
+
+/// Of this length or longer, the first slice of a vectored write is worth a write of its own.
+const LARGE: usize = 8 * 1024;
+
+impl Outgoing {
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Seals from the front of `plaintext` and sends; the number of bytes that are in records now.
+    pub(crate) fn poll_write<T: AsyncWrite + Unpin>(
+        &mut self,
+        sender: &mut Sender,
+        transport: &mut T,
+        context: &mut Context<'_>,
+        plaintext: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_send(transport, context))?;
+        if plaintext.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let mut buffer = pool::lend_bytes();
+        let sealed = sender.seal(plaintext, &mut buffer);
+        let written = sealed.map_or(0, |sealed| sealed.written);
+        self.keep(buffer, written);
+        // Sealed is written: the rest goes ahead of the next data.
+        let sent = self.poll_send(transport, context);
+        let sealed = sealed?;
+        if let Poll::Ready(Err(error)) = sent {
+            return Poll::Ready(Err(error));
+        }
+        if sealed.consumed == 0 {
+            // The sender had an alert to send and is closed.
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        Poll::Ready(Ok(sealed.consumed))
+    }
+
+    /// The same for several slices; small ones share a record.
+    pub(crate) fn poll_write_vectored<T: AsyncWrite + Unpin>(
+        &mut self,
+        sender: &mut Sender,
+        transport: &mut T,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut filled = slices.iter().filter(|slice| !slice.is_empty());
+        let Some(first) = filled.next() else {
+            return self.poll_write(sender, transport, context, &[]);
+        };
+        if first.len() >= LARGE || filled.next().is_none() {
+            return self.poll_write(sender, transport, context, first);
+        }
+        ready!(self.poll_send(transport, context))?;
+        let most = sender.max_fragment();
+        let mut joined = Vec::with_capacity(most);
+        for slice in slices {
+            let room = most.saturating_sub(joined.len());
+            joined.extend_from_slice(slice.get(..room).unwrap_or(slice));
+        }
+        let result = self.poll_write(sender, transport, context, &joined);
+        tercel::crypto::wipe(&mut joined);
+        result
+    }
+
+    /// Appends what the sender has to say without data.
+    pub(crate) fn control(&mut self, sender: &mut Sender) -> io::Result<()> {
+        self.append(|out| sender.control(out))
+    }
+
+    /// Appends close_notify, once.
+    pub(crate) fn close(&mut self, sender: &mut Sender) -> io::Result<()> {
+        self.append(|out| sender.close(out))
+    }
+
+    /// Appends a key update. RFC 9846 4.7.3
+    pub(crate) fn update_key(&mut self, sender: &mut Sender, request: bool) -> io::Result<()> {
+        self.append(|out| sender.update_key(request, out))
+    }
+
+    /// Sends what is there; ready when all was taken.
+    pub(crate) fn poll_send<T: AsyncWrite + Unpin>(
+        &mut self,
+        transport: &mut T,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let polled = self.poll_send_as(transport, context);
+        self.writer_waits = polled.is_pending();
+        polled
+    }
+
+    /// Sends what is there, and flushes the transport.
+    pub(crate) fn poll_flush<T: AsyncWrite + Unpin>(
+        &mut self,
+        transport: &mut T,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_send(transport, context))?;
+        Pin::new(transport).poll_flush(context)
+    }
+
+    /// What a reader can do for what is to be sent: something, unless a writer waits, who will do it. A
+    /// transport wakes one task a direction, so the reader must not take the writer's place.
+    pub(crate) fn send_some<T: AsyncWrite + Unpin>(
+        &mut self,
+        sender: &mut Sender,
+        transport: &mut T,
+        context: &mut Context<'_>,
+    ) {
+        if !self.writer_waits {
+            // What cannot be sent is the next write's trouble: it may not hide what was read.
+            let _ = self.control(sender);
+            let _ = self.poll_send_as(transport, context);
+        }
+    }
+
+    fn poll_send_as<T: AsyncWrite + Unpin>(
+        &mut self,
+        transport: &mut T,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while !self.is_empty() {
+            let rest = self.bytes.get(self.start..self.end).unwrap_or_default();
+            match Pin::new(&mut *transport).poll_write(context, rest) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(count)) => self.start = self.end.min(self.start + count),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    self.shrink();
+                    return Poll::Pending;
+                }
+            }
+        }
+        self.keep(Vec::new(), 0);
+        Poll::Ready(Ok(()))
+    }
+
+    fn append(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), tercel::Error>,
+    ) -> io::Result<()> {
+        let mut more = Vec::new();
+        let result = write(&mut more);
+        self.push(&mut more);
+        result.map_err(io::Error::from)
+    }
+
+    /// Appends these records and empties the vector.
+    pub(crate) fn push(&mut self, records: &mut Vec<u8>) {
+        if records.is_empty() {
+            return;
+        }
+        let mut all = self.bytes.get(self.start..self.end).unwrap_or_default().to_vec();
+        all.append(records);
+        let length = all.len();
+        self.keep(all, length);
+    }
+
+    /// Goes on with the first `length` bytes of `bytes`; the buffer before goes back to the thread.
+    fn keep(&mut self, bytes: Vec<u8>, length: usize) {
+        let old = std::mem::replace(&mut self.bytes, bytes);
+        pool::give_back_bytes(old);
+        self.start = 0;
+        self.end = length;
+        if length == 0 && !self.bytes.is_empty() {
+            pool::give_back_bytes(std::mem::take(&mut self.bytes));
+        }
+    }
+
+    /// The transport makes us wait: a small rest does not hold on to a large buffer.
+    fn shrink(&mut self) {
+        let rest = self.bytes.get(self.start..self.end).unwrap_or_default();
+        if rest.len() < self.bytes.len() / 2 {
+            let rest = rest.to_vec();
+            let length = rest.len();
+            self.keep(rest, length);
+        }
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        pool::give_back_bytes(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl std::fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outgoing").finish_non_exhaustive()
+    }
+}

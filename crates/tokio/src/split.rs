@@ -1,0 +1,173 @@
+//! Two halves of a stream for two tasks.
+//!
+//! The connection's halves are independent values, and so are those of a transport that can split itself:
+//! nothing is shared but one atomic word. Must not know: handshakes. Next: [`crate::stream`].
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tercel::{Exporter, Facts, Receiver, Sender};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, tcp};
+#[cfg(unix)]
+use tokio::net::{UnixStream, unix};
+
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
+
+/// A transport that can be taken apart without a lock.
+pub trait SplitTransport {
+    /// The half that reads.
+    type Read: AsyncRead + Unpin;
+    /// The half that writes.
+    type Write: AsyncWrite + Unpin;
+
+    /// Both halves.
+    fn split(self) -> (Self::Read, Self::Write);
+}
+
+impl SplitTransport for TcpStream {
+    type Read = tcp::OwnedReadHalf;
+    type Write = tcp::OwnedWriteHalf;
+
+    fn split(self) -> (Self::Read, Self::Write) {
+        self.into_split()
+    }
+}
+
+#[cfg(unix)]
+impl SplitTransport for UnixStream {
+    type Read = unix::OwnedReadHalf;
+    type Write = unix::OwnedWriteHalf;
+
+    fn split(self) -> (Self::Read, Self::Write) {
+        self.into_split()
+    }
+}
+
+/// The reading half of a [`crate::TlsStream`].
+#[derive(Debug)]
+pub struct TlsReadHalf<R> {
+    transport: R,
+    receiver: Receiver,
+    incoming: Incoming,
+    facts: Facts,
+    exporter: Exporter,
+}
+
+impl<R> TlsReadHalf<R> {
+    /// The transport's half.
+    #[must_use]
+    pub fn transport(&self) -> &R {
+        &self.transport
+    }
+
+    pub(crate) fn new(
+        transport: R,
+        receiver: Receiver,
+        incoming: Incoming,
+        facts: Facts,
+        exporter: Exporter,
+    ) -> Self {
+        Self { transport, receiver, incoming, facts, exporter }
+    }
+
+    /// What was agreed.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Derives keying material for other protocols.
+    #[must_use]
+    pub fn exporter(&self) -> &Exporter {
+        &self.exporter
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for TlsReadHalf<R> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { transport, receiver, incoming, .. } = self.get_mut();
+        incoming.poll_read(receiver, transport, context, out, |_, _| {})
+    }
+}
+
+/// The writing half of a [`crate::TlsStream`].
+#[derive(Debug)]
+pub struct TlsWriteHalf<W> {
+    transport: W,
+    sender: Sender,
+    outgoing: Outgoing,
+    closing: bool,
+}
+
+impl<W> TlsWriteHalf<W> {
+    /// The transport's half.
+    #[must_use]
+    pub fn transport(&self) -> &W {
+        &self.transport
+    }
+
+    /// The transport's half, to set its options. What is written to it goes past TLS.
+    pub fn transport_mut(&mut self) -> &mut W {
+        &mut self.transport
+    }
+
+    pub(crate) fn new(transport: W, sender: Sender, outgoing: Outgoing, closing: bool) -> Self {
+        Self { transport, sender, outgoing, closing }
+    }
+
+    /// Changes to the next sending key with the next flush or write, and asks the peer to do the same if
+    /// `request` is set. RFC 9846 4.7.3
+    ///
+    /// # Errors
+    /// [`tercel::Misuse::WrongVersion`] in TLS 1.2.
+    pub fn update_key(&mut self, request: bool) -> io::Result<()> {
+        self.outgoing.update_key(&mut self.sender, request)
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        plaintext: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        outgoing.poll_write(sender, transport, context, plaintext)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        outgoing.poll_write_vectored(sender, transport, context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        outgoing.control(sender)?;
+        outgoing.poll_flush(transport, context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { transport, sender, outgoing, closing } = self.get_mut();
+        if !*closing {
+            *closing = true;
+            outgoing.close(sender)?;
+        }
+        ready!(outgoing.poll_send(transport, context))?;
+        Pin::new(transport).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,94 @@
+//! Questions answered by asynchronous functions.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tercel::{Policy, ServerConfig};
+use tercel_tokio::{Acceptor, Answers, Connector};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::time::sleep;
+
+use crate::support::{VERSIONS, client, credential, name, server};
+
+async fn soon() {
+    sleep(Duration::from_millis(1)).await;
+}
+
+#[tokio::test]
+async fn every_question_may_wait() {
+    let credential = Arc::new(credential());
+    let sessions: Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>> = Arc::default();
+    let (found, kept) = (Arc::clone(&sessions), Arc::clone(&sessions));
+    let inner = ServerConfig::builder()
+        .credentials(Policy::Ask)
+        .session_store(Policy::Ask)
+        .build()
+        .unwrap();
+    let outer = server().choose_config(Policy::Ask).build().unwrap();
+    let answers = Answers::new()
+        .choose_config(move |question| {
+            let inner = inner.clone();
+            async move {
+                soon().await;
+                question.client_hello().map(|_| inner)
+            }
+        })
+        .select_credential(move |_| {
+            let credential = credential.clone();
+            async move {
+                soon().await;
+                Some(credential)
+            }
+        })
+        .find_session(move |question| {
+            let found = found.clone();
+            async move {
+                soon().await;
+                let mut sessions = found.lock().unwrap();
+                if question.is_single_use() {
+                    return sessions.remove(question.identity());
+                }
+                sessions.get(question.identity()).cloned()
+            }
+        })
+        .keep_session(move |new| {
+            let kept = kept.clone();
+            async move {
+                soon().await;
+                kept.lock().unwrap().insert(new.id, new.session);
+            }
+        });
+    let acceptor = Acceptor::new(outer).answers(answers);
+    for version in VERSIONS {
+        let client = client().versions(&[version]).verifier(Policy::Ask).build().unwrap();
+        let judge = Answers::new().verify_peer(|question| async move {
+            soon().await;
+            assert_eq!(question.identity().chain.len(), 1);
+            Ok(())
+        });
+        let connector = Connector::new(client).answers(judge);
+        for resumed in [false, true] {
+            let (near, far) = duplex(1 << 16);
+            let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+            let (mut near, mut far) = (near.unwrap(), far.unwrap());
+            assert_eq!((near.facts().resumed, far.facts().resumed), (resumed, resumed));
+            far.write_all(b"x").await.unwrap();
+            near.read_exact(&mut [0]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_without_an_answer_ends_the_handshake() {
+    let server = ServerConfig::builder().credentials(Policy::Ask).build().unwrap();
+    let (near, far) = duplex(1 << 16);
+    let connector = Connector::new(client().build().unwrap());
+    let acceptor = Acceptor::new(server);
+    let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+    let error = far.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("SelectCredential"), "{error}");
+    near.unwrap_err();
+}

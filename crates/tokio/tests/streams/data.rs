@@ -1,0 +1,123 @@
+//! Data both ways, endings, key updates, halves.
+
+use std::io::{ErrorKind, IoSlice};
+
+use tercel::wire::ProtocolVersion;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::support::{VERSIONS, loopback_pair, pair, pattern};
+
+/// Sends `bytes` and then close_notify.
+async fn send(mut stream: impl AsyncWrite + Unpin, bytes: Vec<u8>) {
+    stream.write_all(&bytes).await.unwrap();
+    stream.shutdown().await.unwrap();
+}
+
+/// Reads to the end in pieces of this size.
+async fn receive(mut stream: impl AsyncRead + Unpin, piece: usize) -> Vec<u8> {
+    let (mut all, mut buffer) = (Vec::new(), vec![0; piece]);
+    loop {
+        match stream.read(&mut buffer).await.unwrap() {
+            0 => return all,
+            count => all.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+#[tokio::test]
+async fn much_data_both_ways_at_once_through_a_narrow_transport() {
+    for version in VERSIONS {
+        let (near, far) = pair(version, 1000).await;
+        let bytes = pattern(300_000);
+        let ((near_read, near_write), (far_read, far_write)) =
+            (tokio::io::split(near), tokio::io::split(far));
+        let (_, _, at_far, at_near) = tokio::join!(
+            send(near_write, bytes.clone()),
+            send(far_write, bytes.clone()),
+            receive(far_read, 16_384 + 256),
+            receive(near_read, 100)
+        );
+        assert!(at_far == bytes && at_near == bytes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn halves_without_a_lock_in_four_tasks() {
+    for version in VERSIONS {
+        let (near, far) = loopback_pair(version).await;
+        let bytes = pattern(3_000_000);
+        let ((near_read, near_write), (far_read, far_write)) =
+            (near.into_split(), far.into_split());
+        let tasks = (
+            tokio::spawn(send(near_write, bytes.clone())),
+            tokio::spawn(send(far_write, bytes.clone())),
+            tokio::spawn(receive(far_read, 50_000)),
+            tokio::spawn(receive(near_read, 7_000)),
+        );
+        tasks.0.await.unwrap();
+        tasks.1.await.unwrap();
+        assert!(tasks.2.await.unwrap() == bytes && tasks.3.await.unwrap() == bytes);
+    }
+}
+
+#[tokio::test]
+async fn small_slices_of_a_vectored_write_share_a_record() {
+    let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 20).await;
+    let slices = [IoSlice::new(b"one, "), IoSlice::new(b""), IoSlice::new(b"two, three")];
+    assert!(near.is_write_vectored());
+    let sequence = near.connection().sender.sequence();
+    assert_eq!(near.write_vectored(&slices).await.unwrap(), 15);
+    assert_eq!(near.connection().sender.sequence(), sequence + 1);
+    let mut at_far = [0; 15];
+    far.read_exact(&mut at_far).await.unwrap();
+    assert_eq!(&at_far, b"one, two, three");
+}
+
+#[tokio::test]
+async fn a_reader_alone_answers_key_updates() {
+    let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 20).await;
+    for round in 0..5_u8 {
+        near.update_key(true).unwrap();
+        near.write_all(&[round]).await.unwrap();
+        let mut byte = [0];
+        far.read_exact(&mut byte).await.unwrap();
+        assert_eq!(byte, [round]);
+        // No write of the far side: its reader has sent the answer, so the near side may ask again.
+        assert_eq!(far.connection().sender.sequence(), 0);
+        far.write_all(b"!").await.unwrap();
+        near.read_exact(&mut byte).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_close_ends_one_direction_in_tls13() {
+    let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 20).await;
+    near.shutdown().await.unwrap();
+    assert_eq!(near.write(b"late").await.unwrap_err().kind(), ErrorKind::Other);
+    assert_eq!(far.read(&mut [0; 10]).await.unwrap(), 0);
+    assert_eq!(far.read(&mut [0; 10]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn an_end_without_close_notify_is_an_error() {
+    for version in VERSIONS {
+        let (near, mut far) = pair(version, 1 << 20).await;
+        drop(near);
+        let error = far.read(&mut [0; 10]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+    }
+}
+
+#[tokio::test]
+async fn garbage_is_answered_with_an_alert_by_the_reader() {
+    let (near, far) = loopback_pair(ProtocolVersion::TLS1_3).await;
+    let (_, mut garbage) = near.into_split();
+    // The wrong bytes: a record of the right form that nobody sealed.
+    let mut record = vec![23, 3, 3, 0, 40];
+    record.extend_from_slice(&[0x55; 40]);
+    garbage.transport_mut().write_all(&record).await.unwrap();
+    let mut far = far;
+    let error = far.read(&mut [0; 10]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+    assert_eq!(far.write(b"x").await.unwrap_err().kind(), ErrorKind::Other);
+}

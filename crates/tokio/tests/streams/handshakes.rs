@@ -1,0 +1,87 @@
+//! Handshakes that succeed, fail and hang.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use tercel::Error;
+use tercel::pki::RefusalReason;
+use tercel_tokio::{Acceptor, Connector, HandshakeError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+use crate::support::{VERSIONS, client, join, loopback, name, pair, server};
+
+#[tokio::test]
+async fn either_version_over_transports_of_any_width() {
+    for version in VERSIONS {
+        for room in [1, 100, 1 << 20] {
+            let (client, server) = pair(version, room).await;
+            assert_eq!(client.facts().version, version);
+            assert_eq!(server.facts().version, version);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_connection_resumes_the_first() {
+    let (client, server) = (client().build().unwrap(), server().build().unwrap());
+    for resumed in [false, true, true] {
+        let (mut near, mut far) = join(loopback().await, client.clone(), server.clone()).await;
+        assert_eq!(near.facts().resumed, resumed);
+        far.write_all(b"after the tickets").await.unwrap();
+        far.shutdown().await.unwrap();
+        let mut all = Vec::new();
+        near.read_to_end(&mut all).await.unwrap();
+        assert_eq!(all, b"after the tickets");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_certificate_is_explained_and_the_server_told() {
+    let (near, far) = duplex(1 << 16);
+    let connector = Connector::new(client().build().unwrap());
+    let acceptor = Acceptor::new(server().build().unwrap());
+    let (near, far) = tokio::join!(
+        connector.connect("other.example".try_into().unwrap(), near),
+        acceptor.accept(far)
+    );
+    let error = near.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+    let inner = error.get_ref().unwrap().downcast_ref::<HandshakeError>().unwrap();
+    let HandshakeError::Protocol { error, refusal } = inner else { panic!("{inner:?}") };
+    assert_eq!(*error, Error::Refused(RefusalReason::NameMismatch));
+    assert_eq!(refusal.as_ref().unwrap().names, ["server.example"]);
+    assert!(inner.to_string().contains("server.example"), "{inner}");
+    let error = far.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionAborted, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_peer_has_its_time_and_no_more() {
+    let (near, far) = duplex(1 << 16);
+    let limit = Duration::from_secs(3);
+    let acceptor = Acceptor::new(server().build().unwrap()).time_limit(Some(limit));
+    let error = acceptor.accept(far).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    // The transport went with the handshake.
+    let mut near = near;
+    assert_eq!(near.read(&mut [0]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_dropped_connect_closes_the_transport() {
+    let (near, mut far) = duplex(1 << 16);
+    let connector = Connector::new(client().build().unwrap());
+    let connect = connector.connect(name(), near);
+    let _ = tokio::time::timeout(Duration::from_millis(20), connect).await.unwrap_err();
+    let mut hello = Vec::new();
+    far.read_to_end(&mut hello).await.unwrap();
+    assert_eq!(hello[0], 22);
+}
+
+#[tokio::test]
+async fn an_end_within_the_handshake_is_an_unexpected_end() {
+    let (near, far) = duplex(1 << 16);
+    drop(far);
+    let error = Connector::new(client().build().unwrap()).connect(name(), near).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe), "{error}");
+}

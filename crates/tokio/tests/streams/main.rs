@@ -1,0 +1,10 @@
+//! Streams over transports in memory and on loopback.
+#![allow(clippy::unwrap_used)]
+
+mod answers;
+mod cancellation;
+mod data;
+mod early;
+mod handshakes;
+mod memory;
+mod support;

@@ -1,0 +1,26 @@
+//! Streams that wait hold no buffers.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use tercel::wire::ProtocolVersion;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::support::pair;
+
+#[tokio::test]
+async fn a_stream_that_waits_gives_its_buffers_back() {
+    let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 16).await;
+    near.write_all(b"x").await.unwrap();
+    far.read_exact(&mut [0]).await.unwrap();
+    let mut piece = [0; 100];
+    let waiting = allocation_counter::measure(|| {
+        for _ in 0..200 {
+            let read = pin!(far.read(&mut piece));
+            assert!(read.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+    });
+    assert_eq!(waiting.bytes_current, 0);
+    assert_eq!(waiting.count_total, 0, "a thread's buffers serve all its streams");
+}
