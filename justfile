@@ -42,6 +42,10 @@ msrv:
 cross:
     tools/cross.sh
 
+# Live connections handed to Linux' record layer, in an emulator if this kernel has none.
+kernel-tls:
+    tools/kernel-tls.sh
+
 # Fuzz one target.
 fuzz TARGET SECONDS="600":
     tools/fuzz.sh {{ SECONDS }} {{ TARGET }}

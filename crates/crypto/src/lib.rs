@@ -13,7 +13,7 @@
 //! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |
 //! | sign, verify | [`SigningKey`], [`Signer`] in `signing_key.rs`, [`PublicKey`] in `public_key.rs` |
 //! | random bytes | [`fill_random`] in `random.rs` |
-//! | hold, compare and wipe secrets | [`Secret`] in `secret.rs`, [`wipe`], [`constant_time_eq`] in `memory.rs` |
+//! | hold, compare and wipe secrets | [`Secret`], [`ShortSecret`] in `secret.rs`, [`wipe`], [`constant_time_eq`] in `memory.rs` |
 //! | call AWS-LC, argue about memory safety | `backend/mod.rs`, the only home of `unsafe` |
 //!
 //! There is one trait, [`Signer`], because private keys can live elsewhere. Everything else is
@@ -64,7 +64,7 @@ pub use memory::{constant_time_eq, wipe};
 pub use prf::Tls12Prf;
 pub use public_key::PublicKey;
 pub use random::fill_random;
-pub use secret::{Secret, SharedSecret};
+pub use secret::{Secret, SharedSecret, ShortSecret};
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
 

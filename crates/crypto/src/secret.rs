@@ -83,6 +83,55 @@ impl Secret {
     }
 }
 
+/// A secret of up to [`ShortSecret::MAX_LEN`] bytes, held inline and wiped on drop: for what is kept in large
+/// numbers for a long time, where each byte counts.
+pub struct ShortSecret(Cell<{ ShortSecret::MAX_LEN }>);
+
+impl ShortSecret {
+    /// As much as SHA-384 gives.
+    pub const MAX_LEN: usize = 48;
+
+    /// Copies a secret in.
+    ///
+    /// # Panics
+    ///
+    /// When there are more than [`Self::MAX_LEN`] bytes.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        Self::with(bytes.len(), |cell| cell.copy_from_slice(bytes))
+    }
+
+    /// A secret of `len` bytes, written in place by `write`, which finds zeros.
+    ///
+    /// # Panics
+    ///
+    /// When `len` is more than [`Self::MAX_LEN`].
+    #[must_use]
+    pub fn with(len: usize, write: impl FnOnce(&mut [u8])) -> Self {
+        let mut secret = Self(Cell::zeroed(len));
+        write(secret.0.as_mut_bytes());
+        secret
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// A second copy, by a word that shows in review.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        Self::new(self.as_bytes())
+    }
+}
+
+impl fmt::Debug for ShortSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShortSecret(..)")
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
@@ -156,6 +205,7 @@ mod tests {
     fn debug_shows_nothing() {
         let secret = Secret::new(b"hunter2");
         assert_eq!(format!("{secret:?}"), "Secret(..)");
+        assert_eq!(format!("{:?}", ShortSecret::new(b"hunter2")), "ShortSecret(..)");
         let shared = SharedSecret::try_with(3, |_| Ok::<_, ()>(())).unwrap();
         assert_eq!(format!("{shared:?}"), "SharedSecret(..)");
     }
@@ -166,12 +216,20 @@ mod tests {
         assert_eq!(secret.duplicate().as_bytes(), secret.as_bytes());
         assert_eq!(secret.len(), 64);
         assert!(Secret::new(b"").is_empty());
+        let short = ShortSecret::new(&[9; ShortSecret::MAX_LEN]);
+        assert_eq!(short.duplicate().as_bytes(), [9; 48]);
     }
 
     #[test]
     #[should_panic(expected = "does not fit")]
     fn too_long_a_secret_is_a_bug_of_the_caller() {
         let _ = Secret::new(&[0; Secret::MAX_LEN + 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "does not fit")]
+    fn too_long_a_short_secret_is_one_too() {
+        let _ = ShortSecret::new(&[0; ShortSecret::MAX_LEN + 1]);
     }
 
     #[test]

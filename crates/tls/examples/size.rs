@@ -11,6 +11,8 @@ use tercel::{Handshake, Receiver, Sender};
 const FUTURE_LIMIT: usize = 4096;
 /// The goal for an idle connection, both halves' AEAD contexts included.
 const IDLE_LIMIT: usize = 2048;
+/// The most a parked connection may take, both halves and the exporter.
+const PARKED_LIMIT: usize = 512;
 
 fn main() {
     let mut within = true;
@@ -34,6 +36,15 @@ fn main() {
         transfer(&mut server, &mut client);
         transfer(&mut client, &mut server);
         within &= print(row.name, client, server) <= IDLE_LIMIT;
+    }
+    println!("the same, parked (limit {PARKED_LIMIT} bytes)");
+    for (version, key, name) in ROWS {
+        let (mut client, mut server) = Pair::new(version, key).connect_ends();
+        transfer(&mut server, &mut client);
+        transfer(&mut client, &mut server);
+        client.0.park();
+        server.0.park();
+        within &= print(name, client, server) <= PARKED_LIMIT;
     }
     assert!(within, "a limit is exceeded");
 }

@@ -34,6 +34,8 @@
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
 //! | learn what was agreed | [`Facts`] |
+//! | hold many idle connections | [`Connection::park`] |
+//! | go on in the kernel, or in another process | [`Connection::export_traffic_keys`], [`Connection::save`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 
 #![forbid(unsafe_code)]
@@ -82,8 +84,10 @@ pub use connection::buffer::Received;
 pub use connection::export::Exporter;
 pub use connection::facts::{EarlyData, Facts, NewSession};
 pub use connection::receiver::{Filled, Opened, Receiver};
+pub use connection::saved::RestoreError;
 pub use connection::sender::{Sealed, Sender};
 pub use connection::stream::Stream;
+pub use connection::traffic_keys::{NonceForm, NotHandedOver, TrafficKey, TrafficKeys};
 pub use error::{Error, Local, Misuse, Peer};
 pub use handshake::question::{
     AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindSessionQuestion, Question,

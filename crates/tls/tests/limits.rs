@@ -17,7 +17,7 @@ use allocation_counter::measure;
 use identity::{NAME, client, connect, plain, server};
 use pair::{Delivery, Pair, records};
 use tercel::wire::{AlertDescription, ProtocolVersion};
-use tercel::{Error, Handshake, Next, Peer, Received, ServerConfig, Side};
+use tercel::{Connection, Error, Handshake, Next, Peer, Received, ServerConfig, Side};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -58,6 +58,23 @@ fn an_idle_connection_is_small() {
             idle = Some(Box::new(ends));
         });
         assert!(idle.is_some() && held / 2 < 2 * KIB, "{version:?}: {held} for both ends");
+    }
+}
+
+#[test]
+fn a_parked_connection_is_half_a_kibibyte() {
+    for version in [TLS13, TLS12] {
+        let mut ends = connect(version);
+        ends.talk();
+        for mut end in [ends.client, ends.server] {
+            end.connection.park();
+            let Connection { sender, receiver, exporter, .. } = end.connection;
+            let inline = size_of_val(&sender) + size_of_val(&receiver) + size_of_val(&exporter);
+            // What dropping them gives back is what they held.
+            let heap = -measure(|| drop((sender, receiver, exporter))).bytes_current;
+            let held = inline + usize::try_from(heap).unwrap();
+            assert!((100..=KIB / 2).contains(&held), "{version:?}: {held}");
+        }
     }
 }
 

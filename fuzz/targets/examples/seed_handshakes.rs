@@ -5,7 +5,8 @@ use std::path::Path;
 use std::{fs, io};
 
 use tercel_fuzz_targets::{
-    CONFIGS, client_handshake, flights, sealed_tickets, server_handshake, session_seeds, two_sided,
+    CONFIGS, client_handshake, connections, flights, saved_connection, sealed_tickets,
+    server_handshake, session_seeds, two_sided,
 };
 
 /// Pairs of configurations, client and server, that suit each other.
@@ -91,6 +92,10 @@ fn main() -> io::Result<()> {
             save("two_sided", &format!("{pair}-{name}"), &played)?;
         }
     }
+    for (name, bytes) in connections() {
+        assert!(saved_connection(&bytes), "{name}");
+        save("saved_connection", &name, &bytes)?;
+    }
     Ok(())
 }
 
@@ -142,6 +147,8 @@ const SCRIPTS: &[(&str, &[u8])] = &[
     ("split-flight", &[16, SERVER | 9, 2, 0, 9, SERVER | 10, 2, 18]),
     ("altered-flight", &[16, SERVER | 6, 2, 0, 6, 0, 2, 1, 2, SERVER | 11, 2, 18]),
     ("other-epoch", &[16, 18, 19, 0, 9, 13, 0, 1, 18]),
+    ("parked", &[18, 28, SERVER | 28, 19, 0, 200, 18, SERVER | 21, 1, 28, SERVER | 28, 18]),
+    ("renewed", &[18, 29, SERVER | 29, 19, 0, 200, 18, SERVER | 21, 1, 29, SERVER | 29, 18]),
     ("data-in-handshake", &[16, SERVER | 3, 2, 15, 18]),
 ];
 

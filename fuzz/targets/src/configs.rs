@@ -35,16 +35,25 @@ const SUITES: [CipherSuite; 6] = [
 /// A client's handshake: the usual one, a decorated one, TLS 1.2, one that asks; four that come back, with sessions
 /// of TLS 1.3 and early data, sealed and stored, and of TLS 1.2; one with another kind of key.
 pub(crate) fn client(choice: usize) -> Handshake {
-    static CONFIGS: OnceLock<[Arc<ClientConfig>; COUNT]> = OnceLock::new();
-    let config = &CONFIGS.get_or_init(clients)[choice % COUNT];
     let name = ServerName::try_from("localhost").expect("a name");
-    Handshake::client(Arc::clone(config), name)
+    Handshake::client(client_config(choice), name)
 }
 
 /// A server's handshake: the usual one, one that retries, TLS 1.2, one that asks; four that resume, from tickets and
 /// with early data, from a store and asking, with early data refused, and after a retry; one with another kind of key.
 pub(crate) fn server(choice: usize) -> Handshake {
-    Handshake::server(Arc::clone(&servers()[choice % COUNT]))
+    Handshake::server(server_config(choice))
+}
+
+/// The configuration behind [`client`].
+pub(crate) fn client_config(choice: usize) -> Arc<ClientConfig> {
+    static CONFIGS: OnceLock<[Arc<ClientConfig>; COUNT]> = OnceLock::new();
+    Arc::clone(&CONFIGS.get_or_init(clients)[choice % COUNT])
+}
+
+/// The configuration behind [`server`].
+pub(crate) fn server_config(choice: usize) -> Arc<ServerConfig> {
+    Arc::clone(&servers()[choice % COUNT])
 }
 
 /// The application, when a handshake asks it.

@@ -8,6 +8,7 @@
 //! | messages, records, alerts | `messages.rs` |
 //! | one side of a handshake, against any bytes | `one_sided.rs` |
 //! | both sides, and whoever sits between them | `two_sided/mod.rs` |
+//! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
 //! | tickets, sealed and opened | `sealed.rs` |
 //! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
@@ -23,6 +24,7 @@ mod messages;
 mod one_sided;
 mod peer;
 mod resumption;
+mod saved;
 mod script;
 mod sealed;
 mod sessions;
@@ -35,6 +37,7 @@ pub use messages::{
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,
 };
 pub use one_sided::{client_handshake, server_handshake};
+pub use saved::{connections, saved_connection};
 pub use sealed::sealed_tickets;
 pub use sessions::{saved_sessions, session_seeds, sessions, ticket_keys};
 pub use two_sided::{flights, two_sided};

@@ -23,6 +23,7 @@ const SAID_EARLY: usize = 40;
 /// A client or a server.
 pub(crate) struct Peer {
     side: Side,
+    config: usize,
     handshake: Handshake,
     pub(crate) connection: Option<Box<Connection>>,
     received: Received,
@@ -58,6 +59,7 @@ impl Peer {
         });
         Self {
             side,
+            config,
             handshake,
             connection: None,
             received: Received::new(),
@@ -148,6 +150,26 @@ impl Peer {
         let Some(connection) = &mut self.connection else { return };
         let refused = connection.sender.seal(b"more", &mut [0; 100]);
         assert!(matches!(refused, Err(Error::Local(_))), "the room did not suffice");
+    }
+
+    /// The connection goes on as another one, out of its bytes; nobody may notice.
+    pub(crate) fn renew(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        self.connection = Some(Box::new(match connection.save() {
+            Ok(bytes) => match self.side {
+                Side::Client => {
+                    Connection::restore_client(&bytes, &configs::client_config(self.config))
+                }
+                Side::Server => {
+                    Connection::restore_server(&bytes, &configs::server_config(self.config))
+                }
+            }
+            .expect("what was saved is restored"),
+            Err(kept) => {
+                assert!(self.error.is_some(), "only after a failure there is nothing to save");
+                *kept.connection
+            }
+        }));
     }
 
     /// The transport has ended.

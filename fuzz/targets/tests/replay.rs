@@ -112,6 +112,7 @@ targets! {
     server_handshake
     client_handshake
     two_sided
+    saved_connection
     chain
     sealed_tickets
     sessions

@@ -1,29 +1,45 @@
-//! Secrets that leave a connection on purpose: exporters, and traffic keys for another record layer.
-//! RFC 9846 7.5, RFC 5705
+//! Secrets that leave a connection on purpose: exporters. RFC 9846 7.5, RFC 5705
 //!
-//! Must not know: records. Next: `keys/`.
+//! Must not know: records. Next: `keys/`; [`super::traffic_keys`], which give the connection itself away.
 
-use tercel_wire::ProtocolVersion;
+use tercel_wire::{ProtocolVersion, Reader, Writer};
 
 use crate::error::{Error, Misuse};
+use crate::keys::suite::Suite;
 use crate::keys::tls12::Exporter12;
 use crate::keys::tls13::ExporterSecret;
 
 /// Derives keying material for other protocols from a connection.
 pub struct Exporter(Kind);
 
+/// In boxes, so that a secret is not left behind wherever the connection was moved from.
 enum Kind {
-    Tls13(ExporterSecret),
+    Tls13(Box<ExporterSecret>),
     Tls12(Box<Exporter12>),
 }
 
 impl Exporter {
     pub(crate) fn tls13(secret: ExporterSecret) -> Self {
-        Self(Kind::Tls13(secret))
+        Self(Kind::Tls13(Box::new(secret)))
     }
 
     pub(crate) fn tls12(exporter: Exporter12) -> Self {
         Self(Kind::Tls12(Box::new(exporter)))
+    }
+
+    pub(super) fn write(&self, w: &mut Writer<'_>) {
+        match &self.0 {
+            Kind::Tls13(secret) => secret.write(w),
+            Kind::Tls12(exporter) => exporter.write(w),
+        }
+    }
+
+    /// What [`Self::write`] wrote, in a connection of this suite.
+    pub(super) fn read(r: &mut Reader<'_>, suite: &Suite) -> Option<Self> {
+        if suite.is_tls13() {
+            return ExporterSecret::read(r).map(Self::tls13);
+        }
+        Exporter12::read(r, suite).map(Self::tls12)
     }
 
     /// Fills `out` with keying material for `label` and `context`. In TLS 1.3 no context and an empty

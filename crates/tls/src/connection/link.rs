@@ -50,6 +50,12 @@ impl Link {
         self.0.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
     }
 
+    /// A link on which these signals are set, of those that a connection goes on with.
+    pub(crate) fn from_word(word: u32) -> Option<Self> {
+        let known = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED;
+        (word & !known == 0).then(|| Self(Arc::new(AtomicU32::new(word))))
+    }
+
     pub(crate) fn signals(&self) -> Signals {
         Signals(self.0.load(Ordering::Acquire))
     }
@@ -61,6 +67,11 @@ impl Link {
 }
 
 impl Signals {
+    /// All of them.
+    pub(crate) fn word(self) -> u32 {
+        self.0
+    }
+
     pub(crate) fn update_requested(self) -> bool {
         self.0 & UPDATE_REQUESTED != 0
     }

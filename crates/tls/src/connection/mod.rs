@@ -7,11 +7,14 @@ pub(crate) mod buffer;
 pub(crate) mod export;
 pub(crate) mod facts;
 pub(crate) mod link;
+pub(crate) mod parked;
 pub(crate) mod post_handshake;
 pub(crate) mod receiver;
+pub(crate) mod saved;
 pub(crate) mod sender;
 pub(crate) mod stream;
 pub(crate) mod tickets;
+pub(crate) mod traffic_keys;
 
 use export::Exporter;
 use facts::Facts;
@@ -19,6 +22,7 @@ use receiver::Receiver;
 use sender::Sender;
 
 use crate::error::{Error, Misuse};
+use crate::keys::direction::Keys;
 
 /// What a handshake leads to. Take it apart: the halves are independent values.
 #[derive(Debug)]
@@ -41,10 +45,10 @@ impl Connection {
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2, which has no traffic secrets.
     pub fn traffic_secrets(&self) -> Result<(Vec<u8>, Vec<u8>), Error> {
-        let (Some(read), Some(write)) = (self.receiver.post().secret(), self.sender.secret())
-        else {
-            return Err(Misuse::WrongVersion.into());
+        let secret = |keys: Option<&Keys>| {
+            let secret = keys.and_then(Keys::traffic_secret).ok_or(Misuse::WrongVersion)?;
+            Ok::<_, Error>(secret.as_bytes().to_vec())
         };
-        Ok((read.as_bytes().to_vec(), write.as_bytes().to_vec()))
+        Ok((secret(self.receiver.post().keys())?, secret(self.sender.keys())?))
     }
 }

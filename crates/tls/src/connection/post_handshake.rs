@@ -12,23 +12,23 @@ use super::link::Link;
 use super::tickets::TicketTaker;
 use crate::config::policy::Side;
 use crate::error::{Error, Peer};
-use crate::keys::tls13::TrafficSecret;
+use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
 
 /// The receiver's state apart from keys.
 pub(crate) struct PostHandshake {
-    side: Side,
-    version: ProtocolVersion,
-    /// TLS 1.3: where the next key comes from.
-    secret: Option<TrafficSecret>,
+    pub(super) side: Side,
+    pub(super) version: ProtocolVersion,
+    /// Where the key comes from, again after it was parked; in TLS 1.3 the next one too.
+    pub(super) keys: Option<Keys>,
     /// Client: what takes tickets, if they are wanted.
-    tickets: Option<Box<TicketTaker>>,
-    joiner: Joiner,
-    updates: u64,
-    updates_in_a_row: u8,
-    warnings_in_a_row: u8,
+    pub(super) tickets: Option<Box<TicketTaker>>,
+    pub(super) joiner: Joiner,
+    pub(super) updates: u64,
+    pub(super) updates_in_a_row: u8,
+    pub(super) warnings_in_a_row: u8,
 }
 
 /// What a handled record means for the receiver.
@@ -42,13 +42,13 @@ impl PostHandshake {
     pub(crate) fn new(
         side: Side,
         version: ProtocolVersion,
-        secret: Option<TrafficSecret>,
+        keys: Option<Keys>,
         tickets: Option<Box<TicketTaker>>,
     ) -> Self {
         Self {
             side,
             version,
-            secret,
+            keys,
             tickets,
             joiner: Joiner::default(),
             updates: 0,
@@ -57,8 +57,8 @@ impl PostHandshake {
         }
     }
 
-    pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
-        self.secret.as_ref()
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
     }
 
     /// Application data arrived: no handshake message may be half there. RFC 9846 5.1
@@ -152,7 +152,9 @@ impl PostHandshake {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
-        let Some(secret) = &mut self.secret else { return Err(Peer::UnexpectedMessage.into()) };
+        let Some(Keys::Tls13(secret)) = &mut self.keys else {
+            return Err(Peer::UnexpectedMessage.into());
+        };
         *secret = secret.next();
         opener.install(secret.protection()?);
         link.update_arrived();

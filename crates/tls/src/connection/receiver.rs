@@ -13,15 +13,15 @@ use crate::record::opener::{OpenedInto, Opener};
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
 pub struct Receiver {
-    opener: Opener,
-    post: PostHandshake,
-    link: Link,
-    state: State,
-    tolerate_truncation: bool,
+    pub(super) opener: Opener,
+    pub(super) post: PostHandshake,
+    pub(super) link: Link,
+    pub(super) state: State,
+    pub(super) tolerate_truncation: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Open,
     /// close_notify arrived.
     Closed,
@@ -104,6 +104,7 @@ impl Receiver {
             if out.len() < self.opener.room_needed(frame.total) {
                 return Ok(Filled::TooSmall);
             }
+            self.wake()?;
             let record = received.take(frame.total);
             let opened = self.opener.open_into(frame, record, out);
             match opened.map_err(|error| self.fail(error))? {
@@ -183,6 +184,7 @@ impl Receiver {
     ) -> Result<Option<(usize, Option<core::ops::Range<usize>>)>, Error> {
         let framed = self.opener.frame(received.unread());
         let Some(frame) = framed.map_err(|error| self.fail(error))? else { return Ok(None) };
+        self.wake()?;
         let record = received.peek(frame.total);
         let opened = self.opener.open(frame, record);
         let opened = match opened {
@@ -217,7 +219,7 @@ impl Receiver {
         Ok(())
     }
 
-    fn fail(&mut self, error: Error) -> Error {
+    pub(super) fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
         self.link.fail(error.alert());
         error

@@ -9,25 +9,25 @@ use tercel_wire::{
 
 use super::link::Link;
 use crate::error::{Error, Local, Misuse};
-use crate::keys::tls13::TrafficSecret;
+use crate::keys::direction::Keys;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
 
 /// Seals application data. Independent of the [`crate::Receiver`]: the two can live in two tasks.
 pub struct Sender {
-    sealer: Sealer,
-    version: ProtocolVersion,
-    /// TLS 1.3: where the next key comes from.
-    secret: Option<TrafficSecret>,
-    updates: u64,
-    link: Link,
-    state: State,
+    pub(super) sealer: Sealer,
+    pub(super) version: ProtocolVersion,
+    /// Where the key comes from, again after [`Self::park`]; in TLS 1.3 the next one too.
+    pub(super) keys: Option<Keys>,
+    pub(super) updates: u64,
+    pub(super) link: Link,
+    pub(super) state: State,
     /// Client, early data: bytes that may still be sent. RFC 9846 4.3.10
-    allowance: Option<usize>,
+    pub(super) allowance: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Open,
     /// close_notify or a fatal alert was sent.
     Closed,
@@ -49,38 +49,39 @@ impl Sender {
     pub(crate) fn new(
         sealer: Sealer,
         version: ProtocolVersion,
-        secret: Option<TrafficSecret>,
+        keys: Option<Keys>,
         link: Link,
     ) -> Self {
-        Self { sealer, version, secret, updates: 0, link, state: State::Open, allowance: None }
+        Self { sealer, version, keys, updates: 0, link, state: State::Open, allowance: None }
     }
 
     /// A handshake sends through the same value that will be the connection's.
-    pub(crate) fn sealer(&mut self) -> &mut Sealer {
-        &mut self.sealer
+    pub(crate) fn sealer(&mut self) -> Result<&mut Sealer, Error> {
+        self.wake()?;
+        Ok(&mut self.sealer)
     }
 
     pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
         self.version = version;
     }
 
-    /// Seals under this secret from here on.
-    pub(crate) fn install(&mut self, secret: TrafficSecret) -> Result<(), Error> {
-        self.sealer.install(secret.protection()?);
-        self.secret = Some(secret);
+    /// Seals under these keys from here on.
+    pub(crate) fn install(&mut self, keys: Keys) -> Result<(), Error> {
+        self.sealer.install(keys.protection()?);
+        self.keys = Some(keys);
         self.allowance = None;
         Ok(())
     }
 
     /// What is sealed from here on is early data, up to so many bytes.
     pub(crate) fn limit_to(&mut self, bytes: u32) {
-        self.allowance = Some(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.allowance = Some(bytes);
     }
 
     /// Early data is over before it began: back to the clear.
     pub(crate) fn abandon_key(&mut self) {
         self.sealer.uninstall();
-        self.secret = None;
+        self.keys = None;
         self.allowance = None;
     }
 
@@ -119,6 +120,7 @@ impl Sender {
         }
         let room = out.get_mut(before..).unwrap_or_default();
         let plaintext = self.allowed(plaintext)?;
+        self.wake()?;
         let (consumed, written) =
             self.sealer.seal(ContentType::APPLICATION_DATA, plaintext, room)?;
         self.spend(consumed);
@@ -135,9 +137,10 @@ impl Sender {
     pub fn seal_to(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.control(out)?;
         self.require_open()?;
-        if self.allowance.is_some_and(|left| left < plaintext.len()) {
+        if self.early_data_left().is_some_and(|left| left < plaintext.len()) {
             return Err(Local::EarlyDataLimit.into());
         }
+        self.wake()?;
         self.sealer.seal_to(ContentType::APPLICATION_DATA, plaintext, out)?;
         self.spend(plaintext.len());
         Ok(())
@@ -146,7 +149,7 @@ impl Sender {
     /// Client, early data: how many more bytes may be sent; `None` if there is no such limit.
     #[must_use]
     pub fn early_data_left(&self) -> Option<usize> {
-        self.allowance
+        self.allowance.map(|left| usize::try_from(left).unwrap_or(usize::MAX))
     }
 
     /// The output length that surely takes `length` bytes of plaintext in one call of [`Self::seal`].
@@ -222,11 +225,11 @@ impl Sender {
         self.sealer.sequence()
     }
 
-    pub(crate) fn secret(&self) -> Option<&TrafficSecret> {
-        self.secret.as_ref()
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
     }
 
-    fn require_open(&self) -> Result<(), Error> {
+    pub(super) fn require_open(&self) -> Result<(), Error> {
         match self.state {
             State::Open => Ok(()),
             State::Closed if self.link.signals().failed().is_some() => Err(Local::Failed.into()),
@@ -236,7 +239,7 @@ impl Sender {
 
     /// The part of `plaintext` that early data has room for.
     fn allowed<'p>(&self, plaintext: &'p [u8]) -> Result<&'p [u8], Error> {
-        match self.allowance {
+        match self.early_data_left() {
             Some(0) if !plaintext.is_empty() => Err(Local::EarlyDataLimit.into()),
             Some(left) => Ok(plaintext.get(..left).unwrap_or(plaintext)),
             None => Ok(plaintext),
@@ -245,12 +248,12 @@ impl Sender {
 
     fn spend(&mut self, bytes: usize) {
         if let Some(left) = &mut self.allowance {
-            *left = left.saturating_sub(bytes);
+            *left = left.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX));
         }
     }
 
     /// Whether there is something to say ahead of data.
-    fn is_pending(&self) -> bool {
+    pub(super) fn is_pending(&self) -> bool {
         let signals = self.link.signals();
         let tls13 = self.version == ProtocolVersion::TLS1_3;
         let said = signals.failed().is_some()
@@ -288,7 +291,10 @@ impl Sender {
         if self.allowance.is_some() {
             return Err(Local::KeyExhausted.into());
         }
-        let secret = self.secret.as_mut().ok_or(Misuse::WrongVersion)?;
+        self.wake()?;
+        let Some(Keys::Tls13(secret)) = &mut self.keys else {
+            return Err(Misuse::WrongVersion.into());
+        };
         if self.updates >= limits::MAX_KEY_UPDATES {
             return Err(Local::KeyExhausted.into());
         }
@@ -307,6 +313,7 @@ impl Sender {
         description: AlertDescription,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        self.wake()?;
         self.state = State::Closed;
         self.sealer.seal_to(ContentType::ALERT, &[level.0, description.0], out)
     }

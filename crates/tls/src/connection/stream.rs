@@ -71,6 +71,17 @@ impl<T: Read + Write> Stream<T> {
         self.send_sealed()
     }
 
+    /// Lets go of the memory that nothing needs before the next read or write: [`Connection::park`], and
+    /// buffers. What is unread or unsent stays.
+    pub fn park(&mut self) {
+        self.connection.park();
+        self.received.release();
+        self.opened.drain(..self.taken.min(self.opened.len()));
+        self.taken = 0;
+        self.opened.shrink_to_fit();
+        self.sealed.shrink_to_fit();
+    }
+
     /// Takes the stream apart, if nothing would be lost by it.
     ///
     /// # Errors

@@ -182,6 +182,12 @@ impl fmt::Display for Misuse {
             Self::OutputTooSmall => "the output is too small for a record",
             Self::WrongVersion => "the version in use has no such operation",
             Self::InvalidArgument => "a length or value is out of range",
+            Self::UnreadInput => "bytes were received that have to be read first",
+            Self::HalfMessage => "the rest of a handshake message has to be read first",
+            Self::ControlPending => "a protocol message is pending and has to be sent first",
+            Self::UpdateAwaited => {
+                "the peer has been asked for a key update and has to grant it first"
+            }
             Self::NoExtendedMainSecret => {
                 "the main secret is not extended, nothing may be exported from it"
             }

@@ -7,7 +7,7 @@ use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
 
 use super::coroutine::{Coroutine, Mailbox};
 use super::established::Established;
-use super::flow::{Command, Keys, Post, Wanted};
+use super::flow::{Command, Post, Wanted};
 use super::question::Question;
 use crate::config::policy::Side;
 use crate::connection::Connection;
@@ -17,7 +17,7 @@ use crate::connection::post_handshake::{self, PostHandshake};
 use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Peer};
-use crate::keys::tls13::TrafficSecret;
+use crate::keys::direction::Keys;
 use crate::record::frame::Expect;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
@@ -33,7 +33,7 @@ pub(crate) struct Driver {
     sender: Sender,
     opener: Opener,
     joiner: Joiner,
-    read_secret: Option<TrafficSecret>,
+    read_keys: Option<Keys>,
     /// Server: bytes of early data that may still come.
     early_data_left: Option<usize>,
     /// Whether the application may send before the handshake is complete.
@@ -86,7 +86,7 @@ impl Driver {
             sender: Sender::new(sealer, ProtocolVersion::TLS1_2, None, Link::default()),
             opener: Opener::new(),
             joiner: Joiner::default(),
-            read_secret: None,
+            read_keys: None,
             early_data_left: None,
             window: Window::Nothing,
             change_cipher_specs: 0,
@@ -127,7 +127,8 @@ impl Driver {
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         let content = [AlertLevel::FATAL.0, alert.0];
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
-        let _ = self.sender.sealer().seal_to(ContentType::ALERT, &content, out);
+        let sealer = self.sender.sealer();
+        let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
     }
 
     pub(crate) fn post(&self) -> &Mailbox<Post> {
@@ -254,11 +255,11 @@ impl Driver {
                     }
                     let (now, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
                     rest = later;
-                    self.sender.sealer().seal_to(ContentType::HANDSHAKE, now, out)?;
-                    self.sender.sealer().set_header_version([3, 3]);
+                    self.sender.sealer()?.seal_to(ContentType::HANDSHAKE, now, out)?;
+                    self.sender.sealer()?.set_header_version([3, 3]);
                 }
                 Command::SendChangeCipherSpec => {
-                    self.sender.sealer().seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], out)?;
+                    self.sender.sealer()?.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], out)?;
                 }
                 Command::Negotiated(version) => self.negotiated(version),
                 Command::InstallWrite(keys) => self.install_write(keys)?,
@@ -268,14 +269,14 @@ impl Driver {
                         self.opener.set_max_plaintext(bytes);
                     }
                     if let Some(bytes) = write {
-                        self.sender.sealer().set_max_fragment(bytes);
+                        self.sender.sealer()?.set_max_fragment(bytes);
                     }
                 }
                 Command::ReadEarlyData { limit } => {
                     self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
                 }
                 Command::WriteEarlyData { secret, limit } => {
-                    self.sender.install(secret)?;
+                    self.sender.install(Keys::Tls13(secret))?;
                     self.sender.limit_to(limit);
                     self.window = Window::Early;
                 }
@@ -286,7 +287,7 @@ impl Driver {
                 Command::HalfRtt => self.window = Window::HalfRtt,
                 Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
                 Command::StopSkippingEarlyData => self.opener.stop_skipping(),
-                Command::Padding(padding) => self.sender.sealer().set_padding(padding),
+                Command::Padding(padding) => self.sender.sealer()?.set_padding(padding),
             }
         }
         // The buffer's memory serves the next flight.
@@ -305,14 +306,8 @@ impl Driver {
     }
 
     fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
-        match keys {
-            Keys::Tls12(protection) => self.sender.sealer().install(*protection),
-            Keys::Tls13(secret) => {
-                self.window = Window::Nothing;
-                self.sender.install(secret)?;
-            }
-        }
-        Ok(())
+        self.window = Window::Nothing;
+        self.sender.install(keys)
     }
 
     /// A message may not lie across a change of keys. RFC 9846 5.1
@@ -321,16 +316,12 @@ impl Driver {
             return Err(Peer::ExcessHandshakeData.into());
         }
         self.early_data_left = None;
-        match keys {
-            Keys::Tls12(protection) => self.opener.install(*protection),
-            Keys::Tls13(secret) => {
-                self.opener.install(secret.protection()?);
-                if self.side == Side::Server && self.read_secret.is_none() {
-                    self.opener.expect_plain_alert();
-                }
-                self.read_secret = Some(secret);
-            }
+        self.opener.install(keys.protection()?);
+        let tls13 = keys.traffic_secret().is_some();
+        if tls13 && self.side == Side::Server && self.read_keys.is_none() {
+            self.opener.expect_plain_alert();
         }
+        self.read_keys = Some(keys);
         Ok(())
     }
 
@@ -346,8 +337,8 @@ impl Driver {
         let mut sender = core::mem::replace(&mut self.sender, idle);
         sender.set_version(version);
         let opener = core::mem::replace(&mut self.opener, Opener::new());
-        let secret = self.read_secret.take();
-        let post = PostHandshake::new(self.side, version, secret, established.tickets);
+        let keys = self.read_keys.take();
+        let post = PostHandshake::new(self.side, version, keys, established.tickets);
         let truncation = established.tolerate_truncation;
         Ok(Connection {
             sender,

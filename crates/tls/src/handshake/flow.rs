@@ -15,8 +15,8 @@ use super::coroutine::Mailbox;
 use super::question::{Answer, Question};
 use super::transcript::Transcript;
 use crate::error::{Error, Local, Misuse, Peer};
+use crate::keys::direction::Keys;
 use crate::keys::tls13::TrafficSecret;
-use crate::record::protection::Protection;
 use crate::record::sealer::Padding;
 
 /// What lies between a coroutine and its driver.
@@ -66,17 +66,11 @@ pub(crate) enum Command {
     /// Server: application data may be sent ahead of the client's Finished. RFC 9846 2
     HalfRtt,
     /// Early data is on its way that was not accepted. RFC 9846 4.3.10
-    SkipEarlyData { limit: usize },
+    SkipEarlyData { limit: u32 },
     /// No more early data can come, even unreadable.
     StopSkippingEarlyData,
     /// Pad records from here on. RFC 9846 5.4
     Padding(Padding),
-}
-
-/// Keys of one direction. A secret, so that a transport other than records can make its own keys from it.
-pub(crate) enum Keys {
-    Tls13(TrafficSecret),
-    Tls12(Box<Protection>),
 }
 
 /// The coroutine's end of the mailbox.

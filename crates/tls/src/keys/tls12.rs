@@ -3,11 +3,13 @@
 //! Must not know: messages, sockets. "Main secret" is what RFC 5246 calls the master secret.
 //! Next: `handshake/tls12/`.
 
-use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, Secret, SharedSecret, Tls12Prf};
+use tercel_crypto::{Digest, HashAlgorithm, Secret, SharedSecret, ShortSecret, Tls12Prf};
+use tercel_wire::{Reader, Writer};
 
+use super::direction::{Keys, WriteKey};
 use super::suite::Suite;
 use crate::error::{Error, Misuse};
-use crate::record::protection::Protection;
+use crate::record::protection::Construction;
 
 /// The main secret, keyed once for all that is derived from it.
 pub(crate) struct MainSecret12 {
@@ -58,16 +60,9 @@ impl MainSecret12 {
     }
 
     /// The keys of (client, server). RFC 5246 6.3
-    pub(crate) fn protections(
-        &self,
-        client_random: &[u8; 32],
-        server_random: &[u8; 32],
-    ) -> Result<(Protection, Protection), Error> {
-        let key = self.suite.aead.key_len();
-        let iv = match self.suite.aead {
-            AeadAlgorithm::ChaCha20Poly1305 => 12,
-            _ => 4,
-        };
+    pub(crate) fn keys(&self, client_random: &[u8; 32], server_random: &[u8; 32]) -> (Keys, Keys) {
+        let aead = self.suite.aead;
+        let (key, iv) = (aead.key_len(), Construction::tls12(aead).iv_len());
         let mut block = [0_u8; 2 * (32 + 12)];
         let used = key.saturating_add(iv).saturating_mul(2);
         let filled = block.get_mut(..used).unwrap_or_default();
@@ -75,10 +70,15 @@ impl MainSecret12 {
         let (client_key, rest) = filled.split_at(key);
         let (server_key, rest) = rest.split_at(key);
         let (client_iv, server_iv) = rest.split_at(iv);
-        let client = Protection::tls12(self.suite.aead, client_key, client_iv);
-        let server = Protection::tls12(self.suite.aead, server_key, server_iv);
+        let keys = |key: &[u8], iv: &[u8]| {
+            Keys::Tls12(WriteKey::with(aead, iv.len(), |key_out, iv_out| {
+                key_out.copy_from_slice(key);
+                iv_out.copy_from_slice(iv);
+            }))
+        };
+        let both = (keys(client_key, client_iv), keys(server_key, server_iv));
         tercel_crypto::wipe(&mut block);
-        Ok((client?, server?))
+        both
     }
 
     /// A client's `verify_data`. RFC 5246 7.4.9
@@ -102,7 +102,7 @@ impl MainSecret12 {
 ///
 /// The main secret, not yet keyed: few connections export, all of them keep this.
 pub(crate) struct Exporter12 {
-    secret: Secret,
+    secret: ShortSecret,
     hash: HashAlgorithm,
     /// Only an extended main secret is this connection's alone. RFC 7627 5.4
     extended: bool,
@@ -112,13 +112,33 @@ pub(crate) struct Exporter12 {
 
 impl Exporter12 {
     pub(crate) fn new(
-        main: MainSecret12,
+        main: &MainSecret12,
         client_random: [u8; 32],
         server_random: [u8; 32],
         extended: bool,
     ) -> Self {
-        let (secret, hash) = (main.secret, main.suite.hash);
+        let (secret, hash) = (ShortSecret::new(main.as_bytes()), main.suite.hash);
         Self { secret, hash, client_random, server_random, extended }
+    }
+
+    pub(crate) fn write(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.secret.as_bytes());
+        w.u8(u8::from(self.extended));
+        w.bytes(&self.client_random);
+        w.bytes(&self.server_random);
+    }
+
+    /// What [`Self::write`] wrote, in a connection of this suite.
+    pub(crate) fn read(r: &mut Reader<'_>, suite: &Suite) -> Option<Self> {
+        let secret = r.opaque8().ok().filter(|secret| secret.len() == MAIN_SECRET)?;
+        let extended = match r.u8().ok()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let (client_random, server_random) = (*r.array().ok()?, *r.array().ok()?);
+        let (secret, hash) = (ShortSecret::new(secret), suite.hash);
+        Some(Self { secret, hash, extended, client_random, server_random })
     }
 
     /// Unlike in TLS 1.3, no context and an empty context differ. RFC 5705 4

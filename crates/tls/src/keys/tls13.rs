@@ -6,8 +6,12 @@
 //! ```
 //! Must not know: messages, sockets, who is client. Next: `handshake/tls13/`, which walks these stages.
 
-use tercel_crypto::{Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret};
+use tercel_crypto::{
+    AeadAlgorithm, Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret, ShortSecret,
+};
+use tercel_wire::{Reader, Writer};
 
+use super::direction::WriteKey;
 use super::suite::Suite;
 use crate::error::{Error, Local};
 use crate::record::protection::Protection;
@@ -51,20 +55,17 @@ impl EarlySecret {
     pub(crate) fn binder(&self, kind: PskKind, partial_hello: &Digest) -> Digest {
         let empty = Hash::digest(self.suite.hash, &[]);
         let binder_key = derive_secret(&self.prk, kind.binder_label(), &empty);
-        TrafficSecret::new(self.suite, binder_key).verify_data(partial_hello)
+        TrafficSecret::new(self.suite, &binder_key).verify_data(partial_hello)
     }
 
     /// Protects early data. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn client_early_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
-        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"c e traffic", hello))
+        TrafficSecret::new(self.suite, &derive_secret(&self.prk, b"c e traffic", hello))
     }
 
     /// For exporters before the handshake is complete. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn early_exporter_secret(&self, hello: &Digest) -> ExporterSecret {
-        ExporterSecret {
-            secret: derive_secret(&self.prk, b"e exp master", hello),
-            hash: self.suite.hash,
-        }
+        ExporterSecret::new(self.suite.hash, &derive_secret(&self.prk, b"e exp master", hello))
     }
 
     /// Mixes in the (EC)DHE secret.
@@ -86,12 +87,12 @@ pub(crate) struct HandshakeSecret {
 impl HandshakeSecret {
     /// `hello` is the transcript hash of ClientHello to ServerHello.
     pub(crate) fn client_handshake_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
-        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"c hs traffic", hello))
+        TrafficSecret::new(self.suite, &derive_secret(&self.prk, b"c hs traffic", hello))
     }
 
     /// `hello` is the transcript hash of ClientHello to ServerHello.
     pub(crate) fn server_handshake_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
-        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"s hs traffic", hello))
+        TrafficSecret::new(self.suite, &derive_secret(&self.prk, b"s hs traffic", hello))
     }
 
     /// The last stage.
@@ -113,12 +114,12 @@ pub(crate) struct MainSecret {
 impl MainSecret {
     /// `finished` is the transcript hash of ClientHello to the server's Finished.
     pub(crate) fn client_application_traffic_secret(&self, finished: &Digest) -> TrafficSecret {
-        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"c ap traffic", finished))
+        TrafficSecret::new(self.suite, &derive_secret(&self.prk, b"c ap traffic", finished))
     }
 
     /// `finished` is the transcript hash of ClientHello to the server's Finished.
     pub(crate) fn server_application_traffic_secret(&self, finished: &Digest) -> TrafficSecret {
-        TrafficSecret::new(self.suite, derive_secret(&self.prk, b"s ap traffic", finished))
+        TrafficSecret::new(self.suite, &derive_secret(&self.prk, b"s ap traffic", finished))
     }
 
     /// `finished` is the transcript hash of ClientHello to the client's Finished.
@@ -131,10 +132,7 @@ impl MainSecret {
 
     /// `finished` is the transcript hash of ClientHello to the server's Finished.
     pub(crate) fn exporter_secret(&self, finished: &Digest) -> ExporterSecret {
-        ExporterSecret {
-            secret: derive_secret(&self.prk, b"exp master", finished),
-            hash: self.suite.hash,
-        }
+        ExporterSecret::new(self.suite.hash, &derive_secret(&self.prk, b"exp master", finished))
     }
 }
 
@@ -159,6 +157,16 @@ pub(crate) struct ResumptionSecret {
 }
 
 impl ResumptionSecret {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.secret.as_bytes()
+    }
+
+    /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
+    pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
+        let fits = bytes.len() == suite.hash.output_len();
+        fits.then(|| Self { secret: Secret::new(bytes), hash: suite.hash })
+    }
+
     /// The key that goes with the ticket of this nonce. RFC 9846 4.7.1
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
@@ -168,13 +176,21 @@ impl ResumptionSecret {
 
 /// A secret from which one direction's keys are made, and its successor.
 pub(crate) struct TrafficSecret {
-    suite: &'static Suite,
-    secret: Secret,
+    secret: ShortSecret,
+    hash: HashAlgorithm,
+    aead: AeadAlgorithm,
 }
 
 impl TrafficSecret {
-    fn new(suite: &'static Suite, secret: Secret) -> Self {
-        Self { suite, secret }
+    fn new(suite: &'static Suite, secret: &Secret) -> Self {
+        let secret = ShortSecret::new(secret.as_bytes());
+        Self { secret, hash: suite.hash, aead: suite.aead }
+    }
+
+    /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
+    pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
+        let fits = bytes.len() == suite.hash.output_len();
+        fits.then(|| Self::new(suite, &Secret::new(bytes)))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -182,23 +198,33 @@ impl TrafficSecret {
     }
 
     pub(crate) fn duplicate(&self) -> Self {
-        Self { suite: self.suite, secret: self.secret.duplicate() }
+        Self { secret: self.secret.duplicate(), ..*self }
+    }
+
+    pub(crate) fn algorithm(&self) -> AeadAlgorithm {
+        self.aead
     }
 
     /// Key and IV. RFC 9846 7.3
+    pub(crate) fn write_key(&self) -> WriteKey {
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        WriteKey::with(self.aead, AeadAlgorithm::NONCE_LEN, |key, iv| {
+            expand_label(&prk, b"key", &[], key);
+            expand_label(&prk, b"iv", &[], iv);
+        })
+    }
+
+    /// What that key and IV protect.
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
-        let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
-        let key =
-            Secret::with(self.suite.aead.key_len(), |out| expand_label(&prk, b"key", &[], out));
-        let mut iv = [0_u8; 12];
-        expand_label(&prk, b"iv", &[], &mut iv);
-        Protection::tls13(self.suite.aead, key.as_bytes(), iv)
+        let made = self.write_key();
+        Protection::tls13(self.aead, made.key(), made.iv())
     }
 
     /// `application_traffic_secret_N+1`. RFC 9846 7.2
     pub(crate) fn next(&self) -> Self {
-        let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
-        Self::new(self.suite, derive_secret(&prk, b"traffic upd", &[]))
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        let next = derive_secret(&prk, b"traffic upd", &[]);
+        Self { secret: ShortSecret::new(next.as_bytes()), ..*self }
     }
 
     /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.3
@@ -212,19 +238,39 @@ impl TrafficSecret {
     }
 
     fn finished_key(&self) -> tercel_crypto::HmacKey {
-        let prk = Prk::from_bytes(self.suite.hash, self.secret.as_bytes());
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
         let key = derive_secret(&prk, b"finished", &[]);
-        tercel_crypto::HmacKey::new(self.suite.hash, key.as_bytes())
+        tercel_crypto::HmacKey::new(self.hash, key.as_bytes())
     }
 }
 
 /// The secret behind exporters. RFC 9846 7.5
 pub(crate) struct ExporterSecret {
-    secret: Secret,
+    secret: ShortSecret,
     hash: HashAlgorithm,
 }
 
 impl ExporterSecret {
+    /// Its length says which hash it is for.
+    pub(crate) fn write(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.secret.as_bytes());
+    }
+
+    /// What [`Self::write`] wrote.
+    pub(crate) fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let bytes = r.opaque8().ok()?;
+        let hash = match bytes.len() {
+            32 => HashAlgorithm::Sha256,
+            48 => HashAlgorithm::Sha384,
+            _ => return None,
+        };
+        Some(Self { secret: ShortSecret::new(bytes), hash })
+    }
+
+    fn new(hash: HashAlgorithm, secret: &Secret) -> Self {
+        Self { secret: ShortSecret::new(secret.as_bytes()), hash }
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.secret.as_bytes()
     }

@@ -35,6 +35,18 @@ impl Joiner {
         self.taken == self.pending.len()
     }
 
+    /// Holds no more memory than what waits here needs.
+    pub(crate) fn release(&mut self) {
+        self.pending.drain(..self.taken.min(self.pending.len()));
+        self.taken = 0;
+        self.pending.shrink_to_fit();
+    }
+
+    /// The bytes that wait for the rest of their message.
+    pub(crate) fn waiting(&self) -> &[u8] {
+        self.pending.get(self.taken..).unwrap_or_default()
+    }
+
     /// The next whole message, header included.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let rest = self.pending.get(self.taken..).unwrap_or_default();

@@ -35,13 +35,12 @@ pub(crate) const MAX_KEY_UPDATES_IN_A_ROW: u8 = 32;
 /// Bytes of rejected early data that a server passes over before it gives up.
 ///
 /// What a ticket of ours may ever admit, with the records' overhead. RFC 9846 4.3.10
-pub(crate) const MIN_SKIPPED_EARLY_DATA: usize = 16384;
+pub(crate) const MIN_SKIPPED_EARLY_DATA: u32 = 16384;
 
 /// What is passed over where tickets admit so many bytes: those, and what protects them. RFC 9846 4.3.10
-pub(crate) fn skipped_early_data(max_early_data: u32) -> usize {
-    let admitted = usize::try_from(max_early_data).unwrap_or(usize::MAX);
-    let protected = admitted.saturating_add(admitted.checked_div(8).unwrap_or_default());
-    protected.max(MIN_SKIPPED_EARLY_DATA)
+pub(crate) fn skipped_early_data(max_early_data: u32) -> u32 {
+    let overhead = max_early_data.checked_div(8).unwrap_or_default();
+    max_early_data.saturating_add(overhead).max(MIN_SKIPPED_EARLY_DATA)
 }
 
 /// Seconds by which a ticket's age may be off for its early data to count as fresh. RFC 9846 8.3

@@ -18,7 +18,7 @@ pub(crate) struct Opener {
     /// Plaintext bytes a record may carry: our own `record_size_limit`. RFC 8449 4
     max_plaintext: u16,
     /// Bytes of undecryptable early data that may still be passed over. RFC 9846 4.3.10
-    skip: Option<usize>,
+    skip: Option<u32>,
     /// Whether a plain alert may still come although there are keys.
     plain_alert: bool,
     empty_records: u8,
@@ -59,6 +59,19 @@ impl Opener {
         self.max_plaintext = bytes;
     }
 
+    pub(crate) fn max_plaintext(&self) -> u16 {
+        self.max_plaintext
+    }
+
+    /// Records without content since the last one that had some.
+    pub(crate) fn empty_records(&self) -> u8 {
+        self.empty_records
+    }
+
+    pub(crate) fn set_empty_records(&mut self, count: u8) {
+        self.empty_records = count;
+    }
+
     pub(crate) fn install(&mut self, protection: Protection) {
         self.protection = Some(protection);
         self.plain_alert = false;
@@ -75,12 +88,29 @@ impl Opener {
         self.protection.is_some()
     }
 
+    /// The key, if there is one, is not at hand: see [`Protection::park`].
+    pub(crate) fn is_parked(&self) -> bool {
+        self.protection.as_ref().is_some_and(Protection::is_parked)
+    }
+
+    pub(crate) fn park(&mut self) {
+        if let Some(protection) = &mut self.protection {
+            protection.park();
+        }
+    }
+
+    pub(crate) fn wake(&mut self, made_again: Protection) {
+        if let Some(protection) = &mut self.protection {
+            protection.wake(made_again);
+        }
+    }
+
     pub(crate) fn sequence(&self) -> u64 {
         self.protection.as_ref().map_or(0, Protection::sequence)
     }
 
     /// Pass over early data that we do not accept.
-    pub(crate) fn skip_early_data(&mut self, bytes: usize) {
+    pub(crate) fn skip_early_data(&mut self, bytes: u32) {
         self.skip = Some(bytes);
     }
 
@@ -185,6 +215,7 @@ impl Opener {
 
     fn pass_over(&mut self, error: Error, total: usize) -> Result<(), Error> {
         let Some(budget) = self.skip else { return Err(error) };
+        let total = u32::try_from(total).unwrap_or(u32::MAX);
         let Some(left) = budget.checked_sub(total) else {
             return Err(Peer::TooMuchSkippedEarlyData.into());
         };

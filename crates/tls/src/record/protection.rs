@@ -3,7 +3,7 @@
 //! Must not know: content types' meaning, buffers, who negotiated the key.
 //! Next: [`super::sealer`] and [`super::opener`] are its two users.
 
-use tercel_crypto::{AeadAlgorithm, AeadKey};
+use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError};
 use tercel_wire::ContentType;
 
 use super::limits;
@@ -20,6 +20,24 @@ pub(crate) enum Construction {
     Tls12ChaCha,
 }
 
+impl Construction {
+    /// The one of TLS 1.2 for this algorithm.
+    pub(crate) fn tls12(algorithm: AeadAlgorithm) -> Self {
+        match algorithm {
+            AeadAlgorithm::ChaCha20Poly1305 => Self::Tls12ChaCha,
+            _ => Self::Tls12Gcm,
+        }
+    }
+
+    /// Bytes of the IV that a key comes with. RFC 9846 5.3, RFC 5288 3, RFC 7905 2
+    pub(crate) fn iv_len(self) -> usize {
+        match self {
+            Self::Tls13 | Self::Tls12ChaCha => AeadAlgorithm::NONCE_LEN,
+            Self::Tls12Gcm => AeadAlgorithm::NONCE_LEN - EXPLICIT_NONCE,
+        }
+    }
+}
+
 /// Bytes of every suite's authentication tag.
 const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 
@@ -28,16 +46,17 @@ pub(crate) const EXPLICIT_NONCE: usize = 8;
 
 /// A key in one direction.
 pub(crate) struct Protection {
-    key: AeadKey,
+    /// `None` while parked.
+    key: Option<AeadKey>,
     iv: [u8; 12],
     sequence: u64,
     construction: Construction,
+    algorithm: AeadAlgorithm,
 }
 
 impl Protection {
-    pub(crate) fn tls13(algorithm: AeadAlgorithm, key: &[u8], iv: [u8; 12]) -> Result<Self, Error> {
-        let key = AeadKey::new(algorithm, key)?;
-        Ok(Self { key, iv, sequence: 0, construction: Construction::Tls13 })
+    pub(crate) fn tls13(algorithm: AeadAlgorithm, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
+        Self::new(algorithm, Construction::Tls13, key, iv)
     }
 
     /// `fixed_iv` is 4 bytes for GCM (RFC 5288 3), 12 for ChaCha20-Poly1305 (RFC 7905 2).
@@ -46,15 +65,44 @@ impl Protection {
         key: &[u8],
         fixed_iv: &[u8],
     ) -> Result<Self, Error> {
-        let construction = match algorithm {
-            AeadAlgorithm::ChaCha20Poly1305 => Construction::Tls12ChaCha,
-            _ => Construction::Tls12Gcm,
-        };
+        Self::new(algorithm, Construction::tls12(algorithm), key, fixed_iv)
+    }
+
+    fn new(
+        algorithm: AeadAlgorithm,
+        construction: Construction,
+        key: &[u8],
+        write_iv: &[u8],
+    ) -> Result<Self, Error> {
         let mut iv = [0; 12];
-        for (to, from) in iv.iter_mut().zip(fixed_iv) {
+        for (to, from) in iv.iter_mut().zip(write_iv) {
             *to = *from;
         }
-        Ok(Self { key: AeadKey::new(algorithm, key)?, iv, sequence: 0, construction })
+        let key = Some(AeadKey::new(algorithm, key)?);
+        Ok(Self { key, iv, sequence: 0, construction, algorithm })
+    }
+
+    /// One without its key, after so many records.
+    pub(crate) fn parked(
+        algorithm: AeadAlgorithm,
+        construction: Construction,
+        sequence: u64,
+    ) -> Self {
+        Self { key: None, iv: [0; 12], sequence, construction, algorithm }
+    }
+
+    /// Lets the key go. Until [`Self::wake`] nothing can be sealed or opened.
+    pub(crate) fn park(&mut self) {
+        self.key = None;
+    }
+
+    pub(crate) fn is_parked(&self) -> bool {
+        self.key.is_none()
+    }
+
+    /// Goes on where it was parked, with the same key made again.
+    pub(crate) fn wake(&mut self, made_again: Self) {
+        *self = Self { sequence: self.sequence, ..made_again };
     }
 
     pub(crate) fn construction(&self) -> Construction {
@@ -77,7 +125,7 @@ impl Protection {
 
     /// Whether this key may seal only few more records. RFC 9846 5.5
     pub(crate) fn nearly_spent(&self) -> bool {
-        match self.key.algorithm() {
+        match self.algorithm {
             AeadAlgorithm::ChaCha20Poly1305 => self.sequence >= u64::MAX - (1 << 16),
             _ => self.sequence >= limits::AES_GCM_RECORDS_PER_KEY,
         }
@@ -98,18 +146,19 @@ impl Protection {
         inner: &[u8],
         out: &mut [u8],
     ) -> Result<(), Error> {
-        let sequence = self.next_sequence()?;
+        let (key, sequence) = (self.key.as_ref().ok_or(PARKED)?, self.sequence);
+        self.sequence = next_sequence(sequence)?;
         let (header, body) =
             out.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
         match self.construction {
             Construction::Tls13 => {
                 let nonce = xor_nonce(&self.iv, sequence);
-                self.key.seal(&nonce, header, plaintext, inner, body)?;
+                key.seal(&nonce, header, plaintext, inner, body)?;
             }
             Construction::Tls12ChaCha => {
                 let nonce = xor_nonce(&self.iv, sequence);
                 let aad = tls12_aad(sequence, content_type, plaintext.len());
-                self.key.seal(&nonce, &aad, plaintext, &[], body)?;
+                key.seal(&nonce, &aad, plaintext, &[], body)?;
             }
             Construction::Tls12Gcm => {
                 let (explicit, body) =
@@ -117,7 +166,7 @@ impl Protection {
                 *explicit = sequence.to_be_bytes();
                 let nonce = explicit_nonce(&self.iv, *explicit);
                 let aad = tls12_aad(sequence, content_type, plaintext.len());
-                self.key.seal(&nonce, &aad, plaintext, &[], body)?;
+                key.seal(&nonce, &aad, plaintext, &[], body)?;
             }
         }
         Ok(())
@@ -129,19 +178,20 @@ impl Protection {
         content_type: ContentType,
         record: &mut [u8],
     ) -> Result<core::ops::Range<usize>, Error> {
-        let sequence = self.next_sequence()?;
+        let (key, sequence) = (self.key.as_ref().ok_or(PARKED)?, self.sequence);
+        self.sequence = next_sequence(sequence)?;
         let short = Error::Peer(Peer::BadRecordMac);
         let (header, body) = record.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(short)?;
         let (start, opened) = match self.construction {
             Construction::Tls13 => {
                 let nonce = xor_nonce(&self.iv, sequence);
-                (limits::HEADER, self.key.open_in_place(&nonce, header, body))
+                (limits::HEADER, key.open_in_place(&nonce, header, body))
             }
             Construction::Tls12ChaCha => {
                 let nonce = xor_nonce(&self.iv, sequence);
                 let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
                 let aad = tls12_aad(sequence, content_type, length);
-                (limits::HEADER, self.key.open_in_place(&nonce, &aad, body))
+                (limits::HEADER, key.open_in_place(&nonce, &aad, body))
             }
             Construction::Tls12Gcm => {
                 let (explicit, body) =
@@ -149,7 +199,7 @@ impl Protection {
                 let nonce = explicit_nonce(&self.iv, *explicit);
                 let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
                 let aad = tls12_aad(sequence, content_type, length);
-                (limits::HEADER + EXPLICIT_NONCE, self.key.open_in_place(&nonce, &aad, body))
+                (limits::HEADER + EXPLICIT_NONCE, key.open_in_place(&nonce, &aad, body))
             }
         };
         let length = opened.map_err(|_| short)?;
@@ -163,21 +213,22 @@ impl Protection {
         record: &[u8],
         out: &mut [u8],
     ) -> Result<usize, Error> {
-        let sequence = self.next_sequence()?;
+        let (key, sequence) = (self.key.as_ref().ok_or(PARKED)?, self.sequence);
+        self.sequence = next_sequence(sequence)?;
         let short = Error::Peer(Peer::BadRecordMac);
         let (header, body) = record.split_first_chunk::<{ limits::HEADER }>().ok_or(short)?;
         let opened = match self.construction {
-            Construction::Tls13 => self.key.open(&xor_nonce(&self.iv, sequence), header, body, out),
+            Construction::Tls13 => key.open(&xor_nonce(&self.iv, sequence), header, body, out),
             Construction::Tls12ChaCha => {
                 let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
                 let aad = tls12_aad(sequence, content_type, length);
-                self.key.open(&xor_nonce(&self.iv, sequence), &aad, body, out)
+                key.open(&xor_nonce(&self.iv, sequence), &aad, body, out)
             }
             Construction::Tls12Gcm => {
                 let (explicit, body) = body.split_first_chunk::<EXPLICIT_NONCE>().ok_or(short)?;
                 let length = body.len().checked_sub(TAG_LEN).ok_or(short)?;
                 let aad = tls12_aad(sequence, content_type, length);
-                self.key.open(&explicit_nonce(&self.iv, *explicit), &aad, body, out)
+                key.open(&explicit_nonce(&self.iv, *explicit), &aad, body, out)
             }
         };
         opened.map_err(|_| short)
@@ -187,13 +238,14 @@ impl Protection {
     pub(crate) fn take_back(&mut self) {
         self.sequence = self.sequence.saturating_sub(1);
     }
+}
 
-    fn next_sequence(&mut self) -> Result<u64, Error> {
-        let sequence = self.sequence;
-        // Sequence numbers never wrap. RFC 9846 5.3
-        self.sequence = sequence.checked_add(1).ok_or(Local::KeyExhausted)?;
-        Ok(sequence)
-    }
+/// Connections wake a key before they use it.
+const PARKED: Error = Error::Local(Local::Crypto(CryptoError::InvalidKey));
+
+/// Sequence numbers never wrap. RFC 9846 5.3
+fn next_sequence(sequence: u64) -> Result<u64, Error> {
+    sequence.checked_add(1).ok_or(Local::KeyExhausted.into())
 }
 
 fn xor_nonce(iv: &[u8; 12], sequence: u64) -> [u8; 12] {

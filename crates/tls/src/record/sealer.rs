@@ -46,6 +46,10 @@ impl Sealer {
         self.padding = padding;
     }
 
+    pub(crate) fn padding(&self) -> Padding {
+        self.padding
+    }
+
     /// The most plaintext bytes a record carries from now on.
     pub(crate) fn set_max_fragment(&mut self, bytes: u16) {
         self.max_fragment = bytes.clamp(1, 1 << 14);
@@ -66,6 +70,23 @@ impl Sealer {
     /// Whether the key should be replaced before many more records.
     pub(crate) fn key_nearly_spent(&self) -> bool {
         self.protection.as_ref().is_some_and(Protection::nearly_spent)
+    }
+
+    /// The key, if there is one, is not at hand: see [`Protection::park`].
+    pub(crate) fn is_parked(&self) -> bool {
+        self.protection.as_ref().is_some_and(Protection::is_parked)
+    }
+
+    pub(crate) fn park(&mut self) {
+        if let Some(protection) = &mut self.protection {
+            protection.park();
+        }
+    }
+
+    pub(crate) fn wake(&mut self, made_again: Protection) {
+        if let Some(protection) = &mut self.protection {
+            protection.wake(made_again);
+        }
     }
 
     pub(crate) fn sequence(&self) -> u64 {

@@ -43,6 +43,29 @@ impl ClientSessionKey {
     ) -> Self {
         Self { server_name, port, configuration }
     }
+
+    /// `name 1.. | has port 1 | [port 2] | configuration 32`
+    pub(crate) fn write(&self, writer: &mut Writer<'_>) {
+        writer.opaque8(self.server_name.to_str().as_bytes());
+        writer.u8(u8::from(self.port.is_some()));
+        if let Some(port) = self.port {
+            writer.u16(port);
+        }
+        writer.bytes(&self.configuration);
+    }
+
+    /// What [`Self::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let name = core::str::from_utf8(reader.opaque8().ok()?).ok()?;
+        let name = ServerName::try_from(name).ok()?;
+        let port = match reader.u8().ok()? {
+            0 => None,
+            1 => Some(reader.u16().ok()?),
+            _ => return None,
+        };
+        let configuration = reader.array().ok()?;
+        Some(Self::new(name.to_owned(), port, *configuration))
+    }
 }
 
 /// A [`ClientSessionStore`] in memory, which can be saved as bytes.
@@ -107,16 +130,7 @@ impl ClientMemoryStore {
 
     fn read_server(&self, reader: &mut Reader<'_>) -> Result<(), SavedSessionsError> {
         let malformed = |_: DecodeError| SavedSessionsError::Malformed;
-        let name = reader.opaque8().map_err(malformed)?;
-        let name = core::str::from_utf8(name).map_err(|_| SavedSessionsError::Malformed)?;
-        let name = ServerName::try_from(name).map_err(|_| SavedSessionsError::Malformed)?;
-        let port = match reader.u8().map_err(malformed)? {
-            0 => None,
-            1 => Some(reader.u16().map_err(malformed)?),
-            _ => return Err(SavedSessionsError::Malformed),
-        };
-        let configuration = reader.array().map_err(malformed)?;
-        let key = ClientSessionKey::new(name.to_owned(), port, *configuration);
+        let key = ClientSessionKey::read(reader).ok_or(SavedSessionsError::Malformed)?;
         for _ in 0..reader.u8().map_err(malformed)? {
             let expires = Duration::from_secs(reader.u64().map_err(malformed)?);
             let session = reader.opaque24().map_err(malformed)?;
@@ -203,15 +217,10 @@ impl std::error::Error for SavedSessionsError {}
 
 /// ```text
 /// version 2 = 0001, then of each server, oldest first:
-/// name 1.. | has port 1 | [port 2] | configuration 32 | count 1 | count * (expires 8 | session 3..)
+/// key, see [`ClientSessionKey::write`] | count 1 | count * (expires 8 | session 3..)
 /// ```
 fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &VecDeque<Kept>) {
-    writer.opaque8(key.server_name.to_str().as_bytes());
-    writer.u8(u8::from(key.port.is_some()));
-    if let Some(port) = key.port {
-        writer.u16(port);
-    }
-    writer.bytes(&key.configuration);
+    key.write(writer);
     writer.u8(u8::try_from(sessions.len()).unwrap_or(u8::MAX));
     for kept in sessions.iter().take(MAX_SESSIONS_EACH) {
         writer.u64(kept.expires().as_secs());

@@ -6,6 +6,7 @@
 mod aged;
 pub(crate) mod client_store;
 mod kept;
+pub(crate) mod parts;
 pub(crate) mod replay_guard;
 mod shards;
 pub(crate) mod state;

@@ -11,6 +11,7 @@ use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer};
 
+use super::parts::{not_empty, read_chain, read_code, read_name, write_chain};
 use crate::connection::facts::Facts;
 use crate::keys::suite::{self, Suite};
 
@@ -142,7 +143,7 @@ impl Session {
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
         w.opaque8(&self.context);
         w.opaque16(&self.identity);
-        w.vec24(|w| self.peer_chain.iter().for_each(|certificate| w.opaque24(certificate)));
+        write_chain(&mut w, &self.peer_chain);
         w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
         w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
         w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
@@ -194,18 +195,13 @@ impl Session {
             lifetime: r.u32().ok()?,
             age_add: r.u32().ok()?,
             max_early_data: r.u32().ok()?,
-            group: Some(r.u16().ok()?).filter(|group| *group != 0).map(NamedGroup),
-            peer_signature_scheme: Some(r.u16().ok()?)
-                .filter(|scheme| *scheme != 0)
-                .map(SignatureScheme),
-            server_name: match r.opaque8().ok()? {
-                [] => None,
-                name => Some(core::str::from_utf8(name).ok()?.to_owned()),
-            },
+            group: read_code(&mut r, NamedGroup)?,
+            peer_signature_scheme: read_code(&mut r, SignatureScheme)?,
+            server_name: read_name(r.opaque8().ok()?)?,
             alpn: not_empty(r.opaque8().ok()?),
             context: r.opaque8().ok()?.to_vec(),
             identity: r.opaque16().ok()?.to_vec(),
-            peer_chain: chain(r.opaque24().ok()?)?,
+            peer_chain: read_chain(&mut r)?,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
             ocsp_response: not_empty(r.opaque24().ok()?),
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
@@ -233,19 +229,6 @@ fn checksum(bytes: &[u8]) -> [u8; 8] {
 
 /// 2^64 divided by the golden ratio, which spreads bits well.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-fn chain(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
-    let mut r = Reader::new(bytes);
-    let mut chain = Vec::new();
-    while !r.is_empty() {
-        chain.push(CertificateDer::from(r.opaque24().ok()?.to_vec()));
-    }
-    Some(chain)
-}
-
-fn not_empty(bytes: &[u8]) -> Option<Vec<u8>> {
-    if bytes.is_empty() { None } else { Some(bytes.to_vec()) }
-}
 
 #[cfg(test)]
 mod tests;

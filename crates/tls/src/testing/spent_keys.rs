@@ -16,7 +16,7 @@ use crate::record::opener::Opener;
 fn a_key_is_replaced_before_its_limit() {
     let mut connection = connected(Side::Client, ProtocolVersion::TLS1_3);
     let spent = limits::AES_GCM_RECORDS_PER_KEY;
-    let secret = connection.sender.secret().unwrap().duplicate();
+    let secret = connection.sender.keys().unwrap().traffic_secret().unwrap().duplicate();
     let mut opener = Opener::new();
     opener.expect(Expect::Tls13);
     let mut protection = secret.protection().unwrap();
@@ -24,7 +24,7 @@ fn a_key_is_replaced_before_its_limit() {
     opener.install(protection);
 
     let mut out = Vec::new();
-    connection.sender.sealer().protection_mut().unwrap().set_sequence(spent);
+    connection.sender.sealer().unwrap().protection_mut().unwrap().set_sequence(spent);
     connection.sender.seal_to(b"data", &mut out).unwrap();
     assert_eq!(connection.sender.sequence(), 1);
 
@@ -39,7 +39,7 @@ fn a_key_is_replaced_before_its_limit() {
 fn sequence_numbers_do_not_wrap() {
     for version in [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3] {
         let mut connection = connected(Side::Server, version);
-        let sealer = connection.sender.sealer();
+        let sealer = connection.sender.sealer().unwrap();
         sealer.protection_mut().unwrap().set_sequence(u64::MAX);
         let exhausted = sealer.seal_to(ContentType::APPLICATION_DATA, b"data", &mut Vec::new());
         assert_eq!(exhausted, Err(Error::Local(Local::KeyExhausted)));

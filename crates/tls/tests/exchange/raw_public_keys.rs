@@ -25,11 +25,11 @@ fn key(kind: Kind) -> (SubjectPublicKeyInfoDer<'static>, PrivateKeyDer<'static>)
     (public.into(), PrivateKeyDer::Pkcs8(private.into()))
 }
 
-fn public(kind: Kind) -> SubjectPublicKeyInfoDer<'static> {
+pub(crate) fn public(kind: Kind) -> SubjectPublicKeyInfoDer<'static> {
     key(kind).0
 }
 
-fn raw(kind: Kind) -> Credential {
+pub(crate) fn raw(kind: Kind) -> Credential {
     let (public, private) = key(kind);
     Credential::raw_public_key(public, &private).unwrap()
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    AdmitEarlyData, Answer, ClientAuth, ClientConfig, Clock, EarlyData, Handshake, MemoryStore,
-    Next, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
+    AdmitEarlyData, Answer, ClientAuth, ClientConfig, Clock, Connection, EarlyData, Handshake,
+    MemoryStore, Next, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
 };
 
 use crate::identity::{Kind, client, credential, roots, server};
@@ -283,6 +283,12 @@ fn early_visit(
         read,
         answered,
     };
+    // What became of early data outlasts the process.
+    let saved = (of_client.save().unwrap(), of_server.save().unwrap());
+    let of_client = Connection::restore_client(&saved.0, client_config).unwrap();
+    let of_server = Connection::restore_server(&saved.1, server_config).unwrap();
+    assert_eq!(of_client.facts.early_data, early.client);
+    assert_eq!(of_server.facts.early_data, early.server);
     if early.client == EarlyData::Accepted {
         let (mut ours, mut theirs) = ([0; 32], [1; 32]);
         of_client.early_exporter.unwrap().export(b"x", None, &mut ours).unwrap();

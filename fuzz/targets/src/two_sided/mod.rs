@@ -142,6 +142,11 @@ impl World {
                 peer.end();
             }
             27 => peer.send_at_once(script.number()? % 5000),
+            28 => peer.act_connected(|it, _| {
+                it.park();
+                Ok(())
+            }),
+            29 => peer.renew(),
             _ => self.piece = usize::from(script.byte()?),
         }
         self.collect();

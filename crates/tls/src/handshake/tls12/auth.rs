@@ -14,14 +14,14 @@ use tercel_wire::{
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::error::{Error, Peer};
-use crate::handshake::flow::{Command, Flow, Keys, Message};
+use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
 use crate::handshake::transcript::Transcript;
+use crate::keys::direction::Keys;
 use crate::keys::suite::{Authentication, Suite};
 use crate::keys::tls12::MainSecret12;
-use crate::record::protection::Protection;
 
 /// The two randoms of a handshake.
 pub(crate) struct Randoms {
@@ -48,35 +48,31 @@ pub(crate) fn main_secret(
 }
 
 /// The keys of (client, server).
-pub(crate) fn protections(
-    main: &MainSecret12,
-    randoms: &Randoms,
-) -> Result<(Box<Protection>, Box<Protection>), Error> {
-    let (client, server) = main.protections(&randoms.client, &randoms.server)?;
-    Ok((Box::new(client), Box::new(server)))
+pub(crate) fn keys(main: &MainSecret12, randoms: &Randoms) -> (Keys, Keys) {
+    main.keys(&randoms.client, &randoms.server)
 }
 
 /// ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
 pub(crate) fn send_finished(
     flow: &mut Flow,
-    keys: Box<Protection>,
+    keys: Keys,
     verify_data: &[u8],
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     flow.order(Command::SendChangeCipherSpec);
-    flow.order(Command::InstallWrite(Keys::Tls12(keys)));
+    flow.order(Command::InstallWrite(keys));
     flow.send(&Finished { verify_data }, transcript)
 }
 
 /// The peer's ChangeCipherSpec, then its Finished under the new keys.
 pub(crate) async fn receive_finished(
     flow: &mut Flow,
-    keys: Box<Protection>,
+    keys: Keys,
     verify_data: &[u8],
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     flow.read_change_cipher_spec().await;
-    flow.order(Command::InstallRead(Keys::Tls12(keys)));
+    flow.order(Command::InstallRead(keys));
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {

@@ -88,7 +88,7 @@ pub(crate) async fn handshake(
         facts.own_signature_scheme = Some(scheme);
         auth::send_verify(flow, &mut transcript, &credential, scheme).await?;
     }
-    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
     let ticket = resumption::receive_ticket(flow, &hello, &mut transcript).await?;
@@ -99,7 +99,7 @@ pub(crate) async fn handshake(
     resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
+        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,

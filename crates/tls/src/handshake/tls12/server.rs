@@ -123,7 +123,7 @@ pub(crate) async fn handshake(
         facts.peer_signature_scheme = Some(scheme);
         verify_client(flow, config, shown).await?;
     }
-    let (client_keys, server_keys) = auth::protections(&main, &randoms)?;
+    let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let expected = main.client_verify_data(&transcript.digest());
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
     if let Some(shown) = shown {
@@ -141,7 +141,7 @@ pub(crate) async fn handshake(
     flow.order(limits(config, &hello));
     Ok(Established {
         facts,
-        exporter: Exporter::tls12(Exporter12::new(main, randoms.client, randoms.server, extended)),
+        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,

@@ -1,0 +1,64 @@
+//! Connections that wait for long: without keys that are expanded, and without buffers.
+//!
+//! What stays is what the key is made of; the next record makes it again. Nothing of it shows on the wire.
+//! Must not know: how a key is made. Next: `keys/direction.rs`, `record/protection.rs`.
+
+use super::Connection;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use crate::error::{Error, Local};
+use crate::keys::direction::Keys;
+use crate::record::protection::Protection;
+
+impl Connection {
+    /// Lets go of the memory that both halves can do without while nothing is sent or received: see
+    /// [`Sender::park`] and [`Receiver::park`].
+    pub fn park(&mut self) {
+        self.sender.park();
+        self.receiver.park();
+    }
+}
+
+impl Sender {
+    /// Lets the expanded key go, some 560 bytes. The next record makes it again, at the price of one key
+    /// derivation; nothing else changes.
+    pub fn park(&mut self) {
+        self.sealer.park();
+    }
+
+    /// The key is at hand afterwards.
+    #[inline]
+    pub(super) fn wake(&mut self) -> Result<(), Error> {
+        if self.sealer.is_parked() {
+            self.sealer.wake(made_again(self.keys.as_ref())?);
+        }
+        Ok(())
+    }
+}
+
+impl Receiver {
+    /// Lets the expanded key go, some 560 bytes, and memory that no message waits in. The next record
+    /// makes the key again; half a message stays where it is.
+    ///
+    /// The buffer of received bytes is the caller's: see [`crate::Received::release`].
+    pub fn park(&mut self) {
+        self.opener.park();
+        self.post.joiner.release();
+    }
+
+    /// The key is at hand afterwards.
+    #[inline]
+    pub(super) fn wake(&mut self) -> Result<(), Error> {
+        if self.opener.is_parked() {
+            let made = made_again(self.post.keys()).map_err(|error| self.fail(error))?;
+            self.opener.wake(made);
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn made_again(keys: Option<&Keys>) -> Result<Protection, Error> {
+    // Where there is a key to let go, there is what it was made of.
+    keys.ok_or(Local::Failed)?.protection()
+}

@@ -1,0 +1,129 @@
+//! Facts as bytes.
+//!
+//! ```text
+//! group 2 | peer's scheme 2 | own scheme 2 | ALPN 1.. | server name 2.. | flags 1 | early data 1
+//! OCSP response 3.. | timestamps 3.. | certificate types 2 | raw public key 2.. | chain 3.. of 3..
+//! new sessions 3.. of (id 1.. | session 3.. | expires 8)
+//! ```
+//!
+//! Must not know: what the facts mean. Next: [`super::tickets`].
+
+use core::time::Duration;
+
+use pki_types::UnixTime;
+use tercel_wire::{
+    CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
+};
+
+use crate::connection::facts::{EarlyData, Facts, NewSession};
+use crate::session::parts::{not_empty, read_chain, read_code, read_name, write_chain};
+
+/// At least the bytes that [`write`] writes, but for a small constant.
+pub(super) fn length(facts: &Facts) -> usize {
+    let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
+    let of_chain = facts.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
+    let of_sessions = facts
+        .new_sessions
+        .iter()
+        .map(|new| new.id.len().saturating_add(new.session.len()).saturating_add(12));
+    let parts = [
+        optional(&facts.alpn),
+        facts.server_name.as_ref().map_or(0, String::len),
+        optional(&facts.ocsp_response),
+        optional(&facts.signed_certificate_timestamps),
+        facts.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
+    ];
+    let parts = parts.into_iter().chain(of_chain).chain(of_sessions);
+    parts.fold(0_usize, usize::saturating_add)
+}
+
+pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
+    // Every field by name, so that a new one cannot be forgotten here.
+    let Facts {
+        version: _,
+        cipher_suite: _,
+        group,
+        peer_signature_scheme,
+        own_signature_scheme,
+        alpn,
+        server_name,
+        retried,
+        resumed,
+        extended_main_secret,
+        secure_renegotiation,
+        early_data,
+        ocsp_response,
+        signed_certificate_timestamps,
+        server_certificate_type,
+        client_certificate_type,
+        peer_raw_public_key,
+        peer_chain,
+        new_sessions,
+    } = facts;
+    w.u16(group.map_or(0, |group| group.0));
+    w.u16(peer_signature_scheme.map_or(0, |scheme| scheme.0));
+    w.u16(own_signature_scheme.map_or(0, |scheme| scheme.0));
+    w.opaque8(alpn.as_deref().unwrap_or_default());
+    w.opaque16(server_name.as_deref().unwrap_or_default().as_bytes());
+    w.u8(u8::from(*retried)
+        | u8::from(*resumed) << 1
+        | u8::from(*extended_main_secret) << 2
+        | u8::from(*secure_renegotiation) << 3);
+    w.u8(match early_data {
+        EarlyData::NotOffered => 0,
+        EarlyData::Accepted => 1,
+        EarlyData::Rejected => 2,
+    });
+    w.opaque24(ocsp_response.as_deref().unwrap_or_default());
+    w.opaque24(signed_certificate_timestamps.as_deref().unwrap_or_default());
+    w.u8(server_certificate_type.0);
+    w.u8(client_certificate_type.0);
+    w.opaque16(peer_raw_public_key.as_deref().unwrap_or_default());
+    write_chain(w, peer_chain);
+    w.vec24(|w| {
+        for NewSession { id, session, expires } in new_sessions {
+            w.opaque8(id);
+            w.opaque24(session);
+            w.u64(expires.as_secs());
+        }
+    });
+}
+
+pub(super) fn read(
+    r: &mut Reader<'_>,
+    version: ProtocolVersion,
+    cipher_suite: CipherSuite,
+) -> Option<Facts> {
+    let mut facts = Facts::new(version, cipher_suite);
+    facts.group = read_code(r, NamedGroup)?;
+    facts.peer_signature_scheme = read_code(r, SignatureScheme)?;
+    facts.own_signature_scheme = read_code(r, SignatureScheme)?;
+    facts.alpn = not_empty(r.opaque8().ok()?);
+    facts.server_name = read_name(r.opaque16().ok()?)?;
+    let flags = r.u8().ok().filter(|flags| *flags < 1 << 4)?;
+    facts.retried = flags & 1 != 0;
+    facts.resumed = flags & 2 != 0;
+    facts.extended_main_secret = flags & 4 != 0;
+    facts.secure_renegotiation = flags & 8 != 0;
+    facts.early_data = match r.u8().ok()? {
+        0 => EarlyData::NotOffered,
+        1 => EarlyData::Accepted,
+        2 => EarlyData::Rejected,
+        _ => return None,
+    };
+    facts.ocsp_response = not_empty(r.opaque24().ok()?);
+    facts.signed_certificate_timestamps = not_empty(r.opaque24().ok()?);
+    facts.server_certificate_type = CertificateType(r.u8().ok()?);
+    facts.client_certificate_type = CertificateType(r.u8().ok()?);
+    facts.peer_raw_public_key = not_empty(r.opaque16().ok()?).map(Into::into);
+    facts.peer_chain = read_chain(r)?;
+    let mut sessions = r.vec24().ok()?;
+    while !sessions.is_empty() {
+        facts.new_sessions.push(NewSession {
+            id: sessions.opaque8().ok()?.to_vec(),
+            session: sessions.opaque24().ok()?.to_vec(),
+            expires: UnixTime::since_unix_epoch(Duration::from_secs(sessions.u64().ok()?)),
+        });
+    }
+    Some(facts)
+}

@@ -1,0 +1,384 @@
+//! Connections that become bytes and go on as others.
+//!
+//! For: that the peer does not notice, that nothing an application can ask is lost, and that no bytes do harm.
+//! Must not know: the format, but for what it promises. Next: `../handover/`, with real processes.
+
+use std::sync::Arc;
+
+use tercel::crypto::deterministic::with_seed;
+use tercel::crypto::{Hash, HashAlgorithm};
+use tercel::pki::Roots;
+use tercel::wire::{AlertDescription, NamedGroup, ProtocolVersion};
+use tercel::{
+    ClientAuth, ClientConfig, Connection, Error, Local, Padding, Policy, Received, RestoreError,
+    ServerConfig, Side,
+};
+
+use crate::identity::{self, Kind, NAME, client, credential, roots, server};
+use crate::pair::{Delivery, End, Ends, Pair, records};
+use crate::raw_public_keys::{public, raw};
+use crate::traffic_keys::SUITES;
+
+const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
+const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
+const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, TLS12];
+const BOTH_SIDES: [Side; 2] = [Side::Client, Side::Server];
+
+type Configs = (Arc<ClientConfig>, Arc<ServerConfig>);
+
+#[test]
+fn a_restored_connection_writes_what_the_saved_one_would_have() {
+    for suite in SUITES {
+        let client = client().cipher_suites(&[suite]).unwrap().groups(&[NamedGroup::X25519]);
+        let client = client.padding(Padding::Block(40)).without_resumption();
+        let server = ServerConfig::builder().credential(credential(Kind::Ed25519));
+        let configs = (client.build().unwrap(), server.max_fragment(500).build().unwrap());
+        let connect = || Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+        let version = connect().client.connection.facts.version;
+        let expected = with_seed(7, || crate::parked::play(connect(), version, |_, _| {}));
+        for seed in 0..10 {
+            let mut dice = crate::parked::Dice(seed);
+            let mut spare = Some(connect().client.connection);
+            let renewed = with_seed(7, || {
+                crate::parked::play(connect(), version, |client, server| match dice.below(6) {
+                    0 => renew(client, Side::Client, &configs, &mut spare),
+                    1 => renew(server, Side::Server, &configs, &mut spare),
+                    2 => server.connection.park(),
+                    _ => {}
+                })
+            });
+            assert!(renewed == expected, "{suite:?}, saved by dice {seed}");
+        }
+    }
+}
+
+#[test]
+fn facts_and_exporters_are_those_of_the_saved_one() {
+    let timestamps = vec![0, 6, 0, 4, 1, 2, 3, 4];
+    for version in BOTH_VERSIONS {
+        let client = client().versions(&[version]).credential(credential(Kind::Ed25519));
+        let client = client.alpn(&["h2"]).request_signed_certificate_timestamps(true);
+        let shown = credential(Kind::P256).ocsp_response(b"a response".to_vec());
+        let shown = shown.signed_certificate_timestamps(timestamps.clone()).unwrap();
+        let server = ServerConfig::builder().credential(shown).alpn(&["h2"]);
+        let server = server.client_auth(ClientAuth::Required, roots());
+        let server = server.groups(&[NamedGroup::SECP384R1, NamedGroup::SECP256R1]);
+        let server = server.without_tickets().session_store(Policy::Ask);
+        let configs = (client.build().unwrap(), server.build().unwrap());
+        let pair = Pair::new(&configs.0, &configs.1, NAME);
+        let ends = pair.answering(|_, _| tercel::Answer::Session(None)).connect().unwrap();
+        for (side, end) in [(Side::Client, ends.client), (Side::Server, ends.server)] {
+            let (facts, exported) = seen(&end.connection);
+            let mut restored = anew(end.connection, side, &configs);
+            assert_eq!(seen(&restored), (facts, exported), "{version:?} {side:?}");
+            let chain = restored.facts.take_peer_chain();
+            assert_eq!(chain.len(), 1);
+            let facts = &mut restored.facts;
+            assert_eq!(facts.alpn.as_deref(), Some(&b"h2"[..]));
+            assert_eq!(facts.retried, version == TLS13);
+            match side {
+                Side::Client => {
+                    assert_eq!(facts.ocsp_response.as_deref(), Some(&b"a response"[..]));
+                    assert_eq!(facts.signed_certificate_timestamps, Some(timestamps.clone()));
+                }
+                Side::Server => {
+                    assert_eq!(facts.server_name.as_deref(), Some(NAME));
+                    let kept = facts.take_new_sessions();
+                    assert!(!kept.is_empty() && kept.iter().all(|new| !new.session.is_empty()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_raw_public_key_is_carried() {
+    let trusted = vec![public(Kind::P256)];
+    let client = ClientConfig::builder().trusted_raw_keys(trusted).build().unwrap();
+    let server = ServerConfig::builder().credential(raw(Kind::P256)).build().unwrap();
+    let configs = (client, server);
+    let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+    let before = seen(&ends.client.connection);
+    assert!(ends.client.connection.facts.peer_raw_public_key.is_some());
+    ends.client.connection = anew(ends.client.connection, Side::Client, &configs);
+    assert_eq!(seen(&ends.client.connection), before);
+    ends.talk();
+}
+
+#[test]
+fn tickets_that_come_later_are_taken() {
+    for (store, resumes) in [(true, true), (false, false)] {
+        let first = client().build().unwrap();
+        let server = server().build().unwrap();
+        let mut ends = Pair::new(&first, &server, NAME).connect().unwrap();
+        assert!(!ends.client.received.is_empty(), "tickets are on their way");
+        let next = if store { client() } else { client().without_resumption() };
+        let next = (next.build().unwrap(), server);
+        ends.client.connection = anew(ends.client.connection, Side::Client, &next);
+        ends.talk();
+        let again = Pair::new(&next.0, &next.1, NAME).connect().unwrap();
+        assert_eq!(again.client.connection.facts.resumed, resumes);
+        let elsewhere = Pair::new(&first, &next.1, NAME).connect().unwrap();
+        assert!(!elsewhere.client.connection.facts.resumed, "they went to the new store");
+    }
+}
+
+#[test]
+fn tickets_are_of_no_use_to_a_configuration_with_other_demands() {
+    let first = client().build().unwrap();
+    let server = server().build().unwrap();
+    let mut ends = Pair::new(&first, &server, NAME).connect().unwrap();
+    let mut other_roots: Roots = roots();
+    let other = rcgen::generate_simple_self_signed(vec!["other.example".to_owned()]).unwrap();
+    other_roots.add_der(other.cert.der()).unwrap();
+    let next = ClientConfig::builder().roots(other_roots).build().unwrap();
+    let next = (next, server);
+    ends.client.connection = anew(ends.client.connection, Side::Client, &next);
+    ends.talk();
+    for client in [&first, &next.0] {
+        let again = Pair::new(client, &next.1, NAME).connect().unwrap();
+        assert!(!again.client.connection.facts.resumed);
+    }
+}
+
+#[test]
+fn half_a_message_is_carried() {
+    let server = ServerConfig::builder().credential(credential(Kind::P256)).max_fragment(64);
+    let configs = (client().build().unwrap(), server.build().unwrap());
+    let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+    let wire = ends.client.received.unread().to_vec();
+    assert!(records(&wire).len() > 4);
+    ends.client.received = Received::new();
+    let mut connection = ends.client.connection;
+    for byte in wire {
+        ends.client.received.extend(&[byte]);
+        connection.receiver.open(&mut ends.client.received).unwrap();
+        connection = anew(connection, Side::Client, &configs);
+    }
+    ends.client.connection = connection;
+    ends.talk();
+    let again = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+    assert!(again.client.connection.facts.resumed, "the tickets were taken");
+}
+
+#[test]
+fn key_updates_go_on_across_a_restoration() {
+    let configs = identity::plain();
+    for side in BOTH_SIDES {
+        let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+        ends.talk();
+        // Asked for before, done after.
+        let mut wire = Vec::new();
+        let (asks, asked) = ends.both(side);
+        asks.connection.sender.update_key(true, &mut wire).unwrap();
+        assert_eq!(asked.read(&wire, Delivery::Whole).unwrap(), b"");
+        let mut ends = both_anew(ends, &configs);
+        let (asks, asked) = ends.both(side);
+        let mut answer = Vec::new();
+        asked.connection.sender.control(&mut answer).unwrap();
+        assert_eq!(records(&answer).len(), 1, "the request was carried");
+        // It is not asked for again before it came. RFC 9846 4.7.3
+        wire.clear();
+        asks.connection.sender.update_key(true, &mut wire).unwrap();
+        assert_eq!(asked.read(&wire, Delivery::Whole).unwrap(), b"");
+        let mut second = Vec::new();
+        asked.connection.sender.control(&mut second).unwrap();
+        assert!(second.is_empty(), "that it was made was carried too");
+        assert_eq!(asks.read(&answer, Delivery::Whole).unwrap(), b"");
+        let (read, write) = ends.client.connection.traffic_secrets().unwrap();
+        assert_eq!(ends.server.connection.traffic_secrets().unwrap(), (write, read));
+        ends.talk();
+    }
+}
+
+#[test]
+fn limits_on_what_a_peer_may_repeat_are_carried() {
+    let configs = identity::plain();
+    let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+    ends.talk();
+    let refused = (0..100).find_map(|_| {
+        let mut wire = Vec::new();
+        ends.client.connection.sender.update_key(false, &mut wire).unwrap();
+        let read = ends.server.read(&wire, Delivery::Whole);
+        if read.is_ok() {
+            let spare = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+            let server = std::mem::replace(&mut ends.server.connection, spare.server.connection);
+            ends.server.connection = anew(server, Side::Server, &configs);
+        }
+        read.err()
+    });
+    assert_eq!(refused, Some(tercel::Peer::TooManyKeyUpdates.into()));
+}
+
+#[test]
+fn what_is_closed_stays_closed() {
+    for version in BOTH_VERSIONS {
+        let client = client().versions(&[version]).build().unwrap();
+        let configs = (client, server().build().unwrap());
+        let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+        ends.talk();
+        let mut wire = Vec::new();
+        ends.client.connection.sender.close(&mut wire).unwrap();
+        assert_eq!(ends.server.read(&wire, Delivery::Whole).unwrap(), b"");
+        let mut ends = both_anew(ends, &configs);
+        let sealed = ends.client.connection.sender.seal_to(b"more", &mut Vec::new());
+        assert_eq!(sealed, Err(Local::Closed.into()));
+        assert_eq!(ends.server.connection.receiver.end_of_input(), Ok(()));
+        // In TLS 1.2 the answer is still due. RFC 5246 7.2.1
+        let mut answer = Vec::new();
+        ends.server.connection.sender.control(&mut answer).unwrap();
+        assert_eq!(answer.is_empty(), version == TLS13);
+    }
+}
+
+#[test]
+fn a_failed_connection_is_not_saved() {
+    let mut ends = identity::connect(TLS13);
+    ends.client.read(&[23, 3, 3, 0, 1, 0], Delivery::Whole).unwrap_err();
+    let mut kept = ends.client.connection.save().unwrap_err();
+    assert_eq!(Error::from(Local::Failed), kept.reason);
+    let mut alert = Vec::new();
+    kept.connection.sender.control(&mut alert).unwrap();
+    let told = ends.server.read(&alert, Delivery::Whole).unwrap_err();
+    assert_eq!(told, Error::AlertReceived(AlertDescription::BAD_RECORD_MAC));
+}
+
+#[test]
+fn truncation_is_tolerated_as_the_new_configuration_says() {
+    for tolerate in [true, false] {
+        let ends = identity::connect(TLS13);
+        let next = client().tolerate_truncation(tolerate).build().unwrap();
+        let bytes = ends.client.connection.save().unwrap();
+        let mut restored = Connection::restore_client(&bytes, &next).unwrap();
+        assert_eq!(restored.receiver.end_of_input().is_ok(), tolerate);
+    }
+}
+
+#[test]
+fn bytes_that_were_changed_or_cut_are_refused() {
+    for (bytes, side, configs) in samples() {
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                let error = restore(&changed, side, &configs).unwrap_err();
+                let format = u16::from_be_bytes([changed[0], changed[1]]);
+                let expected = match at {
+                    0 | 1 => RestoreError::UnknownFormat(format),
+                    _ => RestoreError::Damaged,
+                };
+                assert_eq!(error, expected, "byte {at}");
+            }
+            let error = restore(&bytes[..at], side, &configs).unwrap_err();
+            let short = if at < 2 { RestoreError::Malformed } else { RestoreError::Damaged };
+            assert_eq!(error, short, "{at} bytes");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert_eq!(restore(&longer, side, &configs).unwrap_err(), RestoreError::Damaged);
+        let other = if side == Side::Client { Side::Server } else { Side::Client };
+        assert_eq!(restore(&bytes, other, &configs).unwrap_err(), RestoreError::WrongSide);
+        restore(&bytes, side, &configs).unwrap();
+    }
+}
+
+#[test]
+fn changed_bytes_with_a_digest_that_fits_do_no_harm() {
+    for (bytes, side, configs) in samples() {
+        let body = &bytes[..bytes.len() - 16];
+        let (mut restored, mut refused) = (0, 0);
+        for at in 0..body.len() {
+            for bit in 0..8 {
+                let mut changed = body.to_vec();
+                changed[at] ^= 1 << bit;
+                match restore(&with_digest(&changed), side, &configs) {
+                    Ok(connection) => {
+                        restored += 1;
+                        exercise(connection);
+                    }
+                    Err(RestoreError::Damaged) => panic!("the digest fits"),
+                    Err(_) => refused += 1,
+                }
+            }
+            restore(&with_digest(&body[..at]), side, &configs).unwrap_err();
+            let longer = [&body[..at], &[7], &body[at..]].concat();
+            if let Ok(connection) = restore(&with_digest(&longer), side, &configs) {
+                exercise(connection);
+            }
+        }
+        assert!(restored > 100 && refused > 100, "{restored} restored, {refused} refused");
+    }
+}
+
+/// Whatever it is, it works or says why not.
+fn exercise(mut connection: Connection) {
+    let mut out = Vec::new();
+    let mut received = Received::new();
+    received.extend(&[23, 3, 3, 0, 30]);
+    received.extend(&[9; 30]);
+    connection.park();
+    connection.exporter.export(b"EXPORTER-x", None, &mut [0; 10]).ok();
+    connection.sender.control(&mut out).ok();
+    connection.sender.seal_to(b"data", &mut out).ok();
+    connection.sender.update_key(true, &mut out).ok();
+    connection.receiver.open(&mut received).ok();
+    assert!(out.len() < 5000, "{}", out.len());
+}
+
+/// Saved connections of both versions and sides, with as many parts as there are.
+fn samples() -> Vec<(Vec<u8>, Side, Configs)> {
+    let mut samples = Vec::new();
+    for version in BOTH_VERSIONS {
+        let client = client().versions(&[version]).alpn(&["h2"]);
+        let configs = (client.build().unwrap(), server().alpn(&["h2"]).build().unwrap());
+        let ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
+        for (side, mut end) in [(Side::Client, ends.client), (Side::Server, ends.server)] {
+            // The certificate only makes it long; it has its own test.
+            drop(end.connection.facts.take_peer_chain());
+            let bytes = end.connection.save().unwrap().to_vec();
+            samples.push((bytes, side, configs.clone()));
+        }
+    }
+    samples
+}
+
+fn with_digest(body: &[u8]) -> Vec<u8> {
+    [body, &Hash::digest(HashAlgorithm::Sha256, &[body])[..16]].concat()
+}
+
+fn restore(bytes: &[u8], side: Side, configs: &Configs) -> Result<Connection, RestoreError> {
+    match side {
+        Side::Client => Connection::restore_client(bytes, &configs.0),
+        Side::Server => Connection::restore_server(bytes, &configs.1),
+    }
+}
+
+/// The same connection after it was bytes.
+fn anew(connection: Connection, side: Side, configs: &Configs) -> Connection {
+    let bytes = connection.save().unwrap();
+    restore(&bytes, side, configs).unwrap()
+}
+
+fn both_anew(ends: Ends, configs: &Configs) -> Ends {
+    let Ends { client, server } = ends;
+    let renew = |end: End, side| End {
+        connection: anew(end.connection, side, configs),
+        received: end.received,
+    };
+    Ends { client: renew(client, Side::Client), server: renew(server, Side::Server) }
+}
+
+/// `spare` takes the place for a moment.
+fn renew(end: &mut End, side: Side, configs: &Configs, spare: &mut Option<Connection>) {
+    let connection = std::mem::replace(&mut end.connection, spare.take().unwrap());
+    let restored = anew(connection, side, configs);
+    *spare = Some(std::mem::replace(&mut end.connection, restored));
+}
+
+/// All that an application can ask.
+fn seen(connection: &Connection) -> (String, [u8; 20]) {
+    let mut exported = [0; 20];
+    let context = Some(&b"context"[..]);
+    connection.exporter.export(b"EXPORTER-saved", context, &mut exported).unwrap();
+    let facts = format!("{:?} {:?}", connection.facts, connection.facts.peer_chain());
+    (facts, exported)
+}

@@ -1,0 +1,144 @@
+//! Live connections given to Linux: after the handshake, ordinary reads and writes of the socket.
+//!
+//! Must not know: what the kernel does with the keys. The peer is one of ours and goes on as before.
+//! Next: `Connection::export_traffic_keys`.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoInfo};
+use tercel::crypto::AeadAlgorithm;
+use tercel::wire::{CipherSuite, ProtocolVersion};
+use tercel::{Handshake, NonceForm, Side, Stream, TrafficKey};
+
+use crate::identity::{NAME, client, server};
+use crate::{Outcome, sockets};
+
+const SUITES: [CipherSuite; 6] = [
+    CipherSuite::TLS_AES_128_GCM_SHA256,
+    CipherSuite::TLS_AES_256_GCM_SHA384,
+    CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+];
+
+/// Every suite, with either side in the kernel.
+pub(crate) fn all() -> Outcome {
+    if let Err(missing) = kernel_has_tls() {
+        return Outcome::Absent(missing);
+    }
+    for suite in SUITES {
+        for given in [Side::Client, Side::Server] {
+            one(suite, given);
+            println!("kernel_tls: {suite:?}, {given:?} in the kernel: ok");
+        }
+    }
+    Outcome::Passed(SUITES.len() * 2)
+}
+
+/// The layer can be asked for on any socket that is connected.
+fn kernel_has_tls() -> Result<(), String> {
+    let (near, _far) = sockets();
+    match setsockopt(&near, TcpUlp::default(), b"tls") {
+        Ok(()) => Ok(()),
+        // No module of this name, or no such option at all.
+        Err(error @ (Errno::ENOENT | Errno::ENOPROTOOPT | Errno::EOPNOTSUPP)) => Err(format!(
+            "kernel TLS (module `tls`; TCP_ULP says {error}), NO CONNECTION WAS GIVEN TO A KERNEL"
+        )),
+        Err(error) => panic!("TCP_ULP: {error}"),
+    }
+}
+
+fn one(suite: CipherSuite, given: Side) {
+    let client = client().cipher_suites(&[suite]).unwrap().build().unwrap();
+    let server = server().build().unwrap();
+    let (near, far) = sockets();
+    let handshake = |side| match side {
+        Side::Client => Handshake::client(Arc::clone(&client), NAME.try_into().unwrap()),
+        Side::Server => Handshake::server(Arc::clone(&server)),
+    };
+    let stays = if given == Side::Client { Side::Server } else { Side::Client };
+    let (mut ours, mut theirs) = (handshake(given), handshake(stays));
+    let peer = thread::spawn(move || echo(theirs.complete(far).unwrap()));
+
+    let mut stream = ours.complete(near).unwrap();
+    // Sequence numbers are not to be zero, and tickets are behind us.
+    for round in 0..5 {
+        say(&mut stream, &[round; 3000]);
+    }
+    let (mut socket, connection, received) = stream.into_parts().unwrap();
+    let keys = connection.export_traffic_keys(&received).unwrap_or_else(|kept| panic!("{kept:?}"));
+    assert!(keys.send.sequence() >= 5 && keys.receive.sequence() >= 5);
+    assert_eq!(keys.max_fragment, 16384, "the kernel knows no other");
+    setsockopt(&socket, TcpUlp::default(), b"tls").unwrap();
+    setsockopt(&socket, TcpTlsTx, &info(keys.version, &keys.send)).unwrap();
+    setsockopt(&socket, TcpTlsRx, &info(keys.version, &keys.receive)).unwrap();
+    for length in [1, 100, 16384, 100_000] {
+        let data: Vec<u8> = (0..length).map(|at: usize| at.to_le_bytes()[0]).collect();
+        say(&mut socket, &data);
+    }
+    say(&mut socket, b"the end");
+    drop(socket);
+    peer.join().unwrap();
+}
+
+/// Writes, and reads the same back.
+fn say(stream: &mut (impl Read + Write), data: &[u8]) {
+    stream.write_all(data).unwrap();
+    let mut answer = vec![0; data.len()];
+    stream.read_exact(&mut answer).unwrap();
+    assert!(answer == data);
+}
+
+/// Gives back what it reads until it has read the end.
+fn echo(mut stream: Stream<TcpStream>) {
+    let mut buffer = [0; 20_000];
+    loop {
+        let count = stream.read(&mut buffer).unwrap();
+        assert_ne!(count, 0);
+        stream.write_all(&buffer[..count]).unwrap();
+        if buffer[..count].ends_with(b"the end") {
+            return;
+        }
+    }
+}
+
+/// The key in the kernel's words: `linux/tls.h`.
+fn info(version: ProtocolVersion, key: &TrafficKey) -> TlsCryptoInfo {
+    let info = |cipher_type| libc::tls_crypto_info { version: version.0, cipher_type };
+    let rec_seq = key.sequence().to_be_bytes();
+    // In TLS 1.2 the part of the nonce that is sent begins anywhere and counts up; ours is the sequence number.
+    let (salt, iv) = match key.nonce_form() {
+        NonceForm::SaltAndExplicit => (key.iv(), &rec_seq[..]),
+        _ => key.iv().split_at(4),
+    };
+    match key.algorithm() {
+        AeadAlgorithm::Aes128Gcm => TlsCryptoInfo::Aes128Gcm(libc::tls12_crypto_info_aes_gcm_128 {
+            info: info(libc::TLS_CIPHER_AES_GCM_128),
+            iv: iv.try_into().unwrap(),
+            key: key.key().try_into().unwrap(),
+            salt: salt.try_into().unwrap(),
+            rec_seq,
+        }),
+        AeadAlgorithm::Aes256Gcm => TlsCryptoInfo::Aes256Gcm(libc::tls12_crypto_info_aes_gcm_256 {
+            info: info(libc::TLS_CIPHER_AES_GCM_256),
+            iv: iv.try_into().unwrap(),
+            key: key.key().try_into().unwrap(),
+            salt: salt.try_into().unwrap(),
+            rec_seq,
+        }),
+        _ => TlsCryptoInfo::Chacha20Poly1305(libc::tls12_crypto_info_chacha20_poly1305 {
+            info: info(libc::TLS_CIPHER_CHACHA20_POLY1305),
+            iv: key.iv().try_into().unwrap(),
+            key: key.key().try_into().unwrap(),
+            salt: [],
+            rec_seq,
+        }),
+    }
+}

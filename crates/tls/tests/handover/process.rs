@@ -1,0 +1,151 @@
+//! Live connections given to another process: the socket as its standard error, the bytes as its standard input.
+//!
+//! The harness of other tests writes to both outputs, so this program is its own other process.
+//! Must not know: what is in the bytes. Next: `Connection::save`.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+
+use tercel::wire::ProtocolVersion;
+use tercel::{
+    AcceptAnyPeer, ClientConfig, Connection, Handshake, Policy, Received, ServerConfig, Side,
+    Stream,
+};
+
+use crate::identity::{Kind, NAME, client, credential, server};
+use crate::{Outcome, sockets};
+
+/// What makes this program the other process; the side follows.
+pub(crate) const ARGUMENT: &str = "--go-on-as";
+
+/// Bytes that go there and back.
+const DATA: usize = 100_000;
+
+/// Either side, in both versions.
+pub(crate) fn all() -> Outcome {
+    // An emulator runs this program, but its machine does not.
+    let program = std::env::current_exe().unwrap();
+    let listed = Command::new(&program).arg("--list").output();
+    if !listed.is_ok_and(|listed| listed.status.success()) {
+        let program = program.display();
+        return Outcome::Absent(format!("another process: this machine cannot start {program}"));
+    }
+    let mut passed = 0;
+    for version in [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2] {
+        for given in [Side::Client, Side::Server] {
+            one(version, given);
+            println!("another_process: {version:?}, {given:?}: ok");
+            passed += 1;
+        }
+    }
+    Outcome::Passed(passed)
+}
+
+fn one(version: ProtocolVersion, given: Side) {
+    let client = client().versions(&[version]).build().unwrap();
+    let server = server().build().unwrap();
+    let (near, far) = sockets();
+    let handshake = |side| match side {
+        Side::Client => Handshake::client(Arc::clone(&client), NAME.try_into().unwrap()),
+        Side::Server => Handshake::server(Arc::clone(&server)),
+    };
+    let stays = if given == Side::Client { Side::Server } else { Side::Client };
+    let (mut ours, mut theirs) = (handshake(given), handshake(stays));
+    let peer = thread::spawn(move || converse(theirs.complete(far).unwrap(), version));
+
+    // A server's first words come before it has read anything: tickets are still on their way to a client then.
+    let mut stream = ours.complete(near).unwrap();
+    stream.write_all(b"from the first process").unwrap();
+    let (socket, connection, received) = stream.into_parts().unwrap();
+    let bytes = connection.save().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let mut child = Command::new(program)
+        .args([ARGUMENT, if given == Side::Client { "client" } else { "server" }])
+        .stdin(Stdio::piped())
+        .stderr(OwnedFd::from(socket))
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let length = u32::try_from(bytes.len()).unwrap().to_be_bytes();
+    pipe.write_all(&[&length, &bytes[..], received.unread()].concat()).unwrap();
+    drop(pipe);
+    peer.join().unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+/// The peer, which talks to one process and then to another.
+fn converse(mut stream: Stream<TcpStream>, version: ProtocolVersion) {
+    let mut first = [0; 22];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"from the first process");
+    let data = data();
+    let (half, rest) = data.split_at(DATA / 2);
+    stream.write_all(half).unwrap();
+    if version == ProtocolVersion::TLS1_3 {
+        stream.update_key(true).unwrap();
+    }
+    stream.write_all(rest).unwrap();
+    let mut echoed = vec![0; DATA];
+    stream.read_exact(&mut echoed).unwrap();
+    assert!(echoed == data);
+    // What the other process exports is what we do.
+    let mut told = [0; 32];
+    stream.read_exact(&mut told).unwrap();
+    assert_eq!(told, exported(stream.connection()));
+    assert_eq!(stream.read(&mut told).unwrap(), 0, "it ends as it should");
+    stream.close().unwrap();
+}
+
+/// The other process.
+pub(crate) fn go_on(side: &str) {
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input).unwrap();
+    let (length, rest) = input.split_first_chunk().unwrap();
+    let (bytes, unread) = rest.split_at(u32::from_be_bytes(*length) as usize);
+    let connection = match side {
+        "client" => Connection::restore_client(bytes, &client_config()),
+        _ => Connection::restore_server(bytes, &server_config()),
+    };
+    let connection = connection.unwrap();
+    let mut received = Received::new();
+    received.extend(unread);
+    let socket = TcpStream::from(std::io::stderr().as_fd().try_clone_to_owned().unwrap());
+    let exported = exported(&connection);
+    let version = connection.facts.version;
+    let mut stream = Stream::new(socket, connection, received);
+    let mut data = vec![0; DATA];
+    stream.read_exact(&mut data).unwrap();
+    let (half, rest) = data.split_at(DATA / 3);
+    stream.write_all(half).unwrap();
+    if version == ProtocolVersion::TLS1_3 {
+        stream.update_key(true).unwrap();
+    }
+    stream.write_all(rest).unwrap();
+    stream.write_all(&exported).unwrap();
+    stream.close().unwrap();
+    // A socket that is dropped with bytes unread takes back what was sent last.
+    assert_eq!(stream.read(&mut data).unwrap(), 0, "so does the peer");
+}
+
+fn client_config() -> Arc<ClientConfig> {
+    // Whom it trusts was asked in the handshake.
+    ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer))).build().unwrap()
+}
+
+fn server_config() -> Arc<ServerConfig> {
+    ServerConfig::builder().credential(credential(Kind::P256)).build().unwrap()
+}
+
+fn data() -> Vec<u8> {
+    (0..DATA).map(|at| at.to_le_bytes()[at % 2]).collect()
+}
+
+fn exported(connection: &Connection) -> [u8; 32] {
+    let mut out = [0; 32];
+    connection.exporter.export(b"EXPORTER-handover", None, &mut out).unwrap();
+    out
+}
