@@ -38,13 +38,13 @@ fn main() {
         within &= print(row.name, client, server) <= IDLE_LIMIT;
     }
     println!("the same, parked (limit {PARKED_LIMIT} bytes)");
-    for (version, key, name) in ROWS {
-        let (mut client, mut server) = Pair::new(version, key).connect_ends();
+    for row in ROWS {
+        let (_pair, mut client, mut server) = ends(&row);
         transfer(&mut server, &mut client);
         transfer(&mut client, &mut server);
         client.0.park();
         server.0.park();
-        within &= print(name, client, server) <= PARKED_LIMIT;
+        within &= print(row.name, client, server) <= PARKED_LIMIT;
     }
     assert!(within, "a limit is exceeded");
 }
