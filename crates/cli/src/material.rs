@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
 use tercel::{Credential, KeyLog, KeyLogFile};
 
@@ -18,6 +18,14 @@ pub(crate) fn credential(certificates: &Path, key: &Path) -> Result<Credential> 
     let private = load_key_pem(&read(key)?).with_context(|| name(key))?;
     Credential::new(chain, &private)
         .with_context(|| format!("{} with {}", name(certificates), name(key)))
+}
+
+/// An OCSP response. Whether it is any good is for clients to say.
+pub(crate) fn ocsp_response(file: &Path) -> Result<Vec<u8>> {
+    let response = read(file)?;
+    // A SEQUENCE; most likely to be given by mistake is PEM.
+    ensure!(response.first() == Some(&0x30), "{}: no OCSP response in DER", name(file));
+    Ok(response)
 }
 
 /// Trust anchors from a PEM file.

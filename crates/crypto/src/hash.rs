@@ -104,6 +104,15 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// SHA-1, by which X.509 and OCSP name keys and issuers. RFC 6960 4.1.1, RFC 5280 4.2.1.2
+///
+/// Two messages with one digest can be made, so it names things and proves nothing. That is why it is no
+/// [`HashAlgorithm`]: no signature, key or transcript can be built on it.
+#[must_use]
+pub fn sha1_name(message: &[u8]) -> [u8; 20] {
+    crate::backend::sha::sha1(message)
+}
+
 /// A running hash, held inline.
 #[derive(Clone)]
 pub struct Hash(Running);

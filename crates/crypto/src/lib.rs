@@ -8,6 +8,7 @@
 //! |---|---|
 //! | protect records | [`AeadKey`] in `aead.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
+//! | name keys and issuers as OCSP does | [`sha1_name`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 way | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
 //! | derive secrets, TLS 1.2 way | [`Tls12Prf`] in `prf.rs` |
 //! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |
@@ -56,7 +57,7 @@ mod signing_key;
 
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
 pub use error::CryptoError;
-pub use hash::{Digest, Hash, HashAlgorithm};
+pub use hash::{Digest, Hash, HashAlgorithm, sha1_name};
 pub use hkdf::{Prk, hkdf_extract};
 pub use hmac::HmacKey;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};

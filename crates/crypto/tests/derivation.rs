@@ -2,7 +2,9 @@
 
 mod support;
 
-use tercel_crypto::{Digest, Hash, HashAlgorithm, HmacKey, Prk, Secret, Tls12Prf, hkdf_extract};
+use tercel_crypto::{
+    Digest, Hash, HashAlgorithm, HmacKey, Prk, Secret, Tls12Prf, hkdf_extract, sha1_name,
+};
 
 const ALL: [HashAlgorithm; 3] =
     [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512];
@@ -21,6 +23,21 @@ fn sha_vectors_whole_and_in_pieces() {
         message.chunks(1).for_each(|byte| hash.update(byte));
         assert_eq!(hash.algorithm(), algorithm);
         assert_eq!(hash.finish().as_ref(), expected);
+    }
+}
+
+/// The examples of FIPS 180-4, and the empty message.
+#[test]
+fn sha1_names_what_it_should() {
+    for (message, expected) in [
+        ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+        ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "84983e441c3bd26ebaae4aa1f95129e5e54670f1",
+        ),
+    ] {
+        assert_eq!(sha1_name(message.as_bytes()), *support::unhex(expected));
     }
 }
 

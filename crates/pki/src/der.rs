@@ -1,10 +1,10 @@
-//! A strict reader of DER, just large enough for the fields of a certificate.
+//! A strict reader of DER, just large enough for the fields of a certificate and of an OCSP response.
 //!
 //! It borrows, never allocates and never panics. It refuses what DER refuses: indefinite and padded lengths. Two readers
 //! that both insist on this cannot disagree on where a field of a certificate lies, which is why a key found here is the
 //! key that path building saw.
 //!
-//! It knows tags and lengths only; what a field means is said in [`crate::certificate`].
+//! It knows tags and lengths only; what a field means is said in [`crate::certificate`] and [`crate::ocsp`].
 
 /// The bytes are not DER, or not the element that was looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,9 @@ pub(crate) const BOOLEAN: u8 = 0x01;
 pub(crate) const INTEGER: u8 = 0x02;
 pub(crate) const BIT_STRING: u8 = 0x03;
 pub(crate) const OCTET_STRING: u8 = 0x04;
+pub(crate) const NULL: u8 = 0x05;
 pub(crate) const OBJECT_IDENTIFIER: u8 = 0x06;
+pub(crate) const ENUMERATED: u8 = 0x0a;
 pub(crate) const UTF8_STRING: u8 = 0x0c;
 pub(crate) const PRINTABLE_STRING: u8 = 0x13;
 pub(crate) const TELETEX_STRING: u8 = 0x14;

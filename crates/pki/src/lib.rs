@@ -11,7 +11,8 @@
 //! |---|---|
 //! | say whom to trust | [`Roots`] |
 //! | verify a chain | [`ChainVerifier`], built by [`ChainVerifierBuilder`] |
-//! | ask for revocation checks | [`RevocationPolicy`] |
+//! | ask for revocation checks by list | [`RevocationPolicy`] |
+//! | ask for checks of stapled OCSP responses | [`OcspPolicy`] |
 //! | understand a refusal | [`Refusal`], [`RefusalReason`] |
 //! | verify what the leaf's key signed | [`end_entity_public_key`] |
 //! | choose signature algorithms for certificates | [`CertificateAlgorithm`] |
@@ -40,6 +41,7 @@
 mod algorithms;
 mod certificate;
 mod der;
+mod ocsp;
 mod pem;
 mod refusal;
 mod revocation;
@@ -52,6 +54,7 @@ pub use certificate::{
     CertificateSummary, dns_names, end_entity_public_key, issuer, not_after, signature_algorithms,
     subject_public_key_info,
 };
+pub use ocsp::OcspPolicy;
 pub use pem::{PemError, load_certs_pem, load_key_pem};
 pub use refusal::{Refusal, RefusalReason};
 pub use revocation::{RevocationPolicy, UnreadableCrl};

@@ -349,7 +349,17 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
-        R::UnsatisfactoryStatus | R::MissingStaple => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        // RFC 6066 8
+        R::UnsatisfactoryStatus
+        | R::MissingStaple
+        | R::StapleRequired
+        | R::StapleMalformed
+        | R::StapleUnsuccessful
+        | R::StapleUntrusted
+        | R::StapleForAnother
+        | R::StapleNotYetValid { .. }
+        | R::StapleExpired { .. }
+        | R::StapleUnknownStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         R::UnknownRevocationStatus
         | R::CrlExpired { .. }
         | R::InvalidCrl

@@ -30,6 +30,7 @@
 //! |---|---|
 //! | say what a client or server wants | [`ClientConfig`], [`ServerConfig`] |
 //! | show a certificate | [`Credential`], [`Credentials`] |
+//! | have stapled OCSP responses checked | [`ChainPolicy::with_verifier`], [`pki::OcspPolicy`] |
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |

@@ -12,6 +12,7 @@
 //! | certificate chains | `chain.rs` |
 //! | tickets, sealed and opened | `sealed.rs` |
 //! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
+//! | stapled OCSP responses | `ocsp.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
 
@@ -21,6 +22,7 @@ mod chain;
 mod configs;
 mod material;
 mod messages;
+mod ocsp;
 mod one_sided;
 mod peer;
 mod resumption;
@@ -36,6 +38,7 @@ pub use messages::{
     certificate, certificate_request, certificate_verify_finished, client_hello,
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,
 };
+pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
 pub use saved::{connections, saved_connection};
 pub use sealed::sealed_tickets;

@@ -118,4 +118,5 @@ targets! {
     sessions
     saved_sessions
     ticket_keys
+    ocsp_response
 }

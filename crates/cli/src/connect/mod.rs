@@ -13,8 +13,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use tercel::Misuse;
-use tercel::pki::Roots;
-use tercel::{AcceptAnyPeer, ClientConfig, ClientConfigBuilder, Connection, Handshake, Policy};
+use tercel::pki::{ChainVerifier, OcspPolicy, Roots};
+use tercel::{
+    AcceptAnyPeer, ChainPolicy, ClientConfig, ClientConfigBuilder, Connection, Handshake, Policy,
+};
 
 use crate::transport::Transport;
 use crate::{explain, material};
@@ -78,7 +80,11 @@ fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfig
         Some(file) => material::roots(file)?,
         None => Roots::native()?.roots,
     };
-    Ok(builder.roots(roots))
+    if !options.require_ocsp {
+        return Ok(builder.roots(roots));
+    }
+    let verifier = ChainVerifier::builder(Arc::new(roots)).ocsp_policy(OcspPolicy::Require).build();
+    Ok(builder.verifier(Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier?)))))
 }
 
 /// What is sent before the first byte of standard input.

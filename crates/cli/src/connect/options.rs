@@ -30,6 +30,10 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) insecure: bool,
 
+    /// Refuse a server that does not staple a good OCSP response to its certificate
+    #[arg(long, conflicts_with = "insecure")]
+    pub(crate) require_ocsp: bool,
+
     /// The name to verify and to send, instead of HOST
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) name: Option<ServerName<'static>>,

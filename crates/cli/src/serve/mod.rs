@@ -66,6 +66,9 @@ impl Identity {
         let mut credentials = pairs
             .map(|(certificates, key)| material::credential(certificates, key))
             .collect::<Result<Vec<_>>>()?;
+        for (credential, file) in credentials.iter_mut().zip(&options.ocsp) {
+            *credential = credential.with_ocsp_response(material::ocsp_response(file)?);
+        }
         let mut authority = None;
         if credentials.is_empty() {
             let (made, leaves) = authority::make(options.state_dir.as_deref(), address)?;

@@ -29,6 +29,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Vec<PathBuf>,
 
+    /// An OCSP response in DER to staple to a --cert; repeat in their order for several
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) ocsp: Vec<PathBuf>,
+
     /// Serve the files of this folder instead of the page
     #[arg(long, value_name = "DIR", conflicts_with = "echo")]
     pub(crate) root: Option<PathBuf>,
@@ -91,6 +95,9 @@ impl Options {
     pub(crate) fn check(&self) {
         if self.cert.len() != self.key.len() {
             usage_error("there must be one --key for each --cert");
+        }
+        if self.ocsp.len() > self.cert.len() {
+            usage_error("there must be a --cert for each --ocsp");
         }
         if self.client_auth != Demand::None && self.client_ca.is_none() && !self.cert.is_empty() {
             usage_error("--client-auth with --cert needs --client-ca");

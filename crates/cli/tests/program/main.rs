@@ -7,5 +7,6 @@ mod echo;
 mod files;
 mod limits;
 mod negotiation;
+mod ocsp;
 mod refusals;
 mod support;

@@ -36,6 +36,15 @@ pub(crate) trait Context: Sized {
     fn wipe(&mut self);
 }
 
+/// SHA-1 of a whole message.
+pub(crate) fn sha1(message: &[u8]) -> [u8; 20] {
+    let mut out = [0; 20];
+    // SAFETY: `message` with its length; it writes the 20 bytes that `out` has.
+    let written = unsafe { lc::SHA1(message.as_ptr(), message.len(), out.as_mut_ptr()) };
+    debug_assert!(!written.is_null());
+    out
+}
+
 /// A running SHA-256.
 #[derive(Clone)]
 pub(crate) struct Sha256(MaybeUninit<lc::SHA256_CTX>);

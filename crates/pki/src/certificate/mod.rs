@@ -148,7 +148,7 @@ impl<'a> Certificate<'a> {
     }
 
     /// Whether the keyUsage extension is absent or has the digitalSignature bit, its first. RFC 5280 4.2.1.3
-    fn may_sign(&self) -> Result<bool, Malformed> {
+    pub(crate) fn may_sign(&self) -> Result<bool, Malformed> {
         let Some(value) = self.extension(KEY_USAGE)? else {
             return Ok(true);
         };

@@ -3,6 +3,7 @@
 //! The reason alone is small and `Copy` and travels in errors ([`RefusalReason`], in [`reason`]); this is the big value
 //! beside it, made only when a handshake has failed anyway. How reasons come about: [`crate::verifier`].
 
+mod from_path_building;
 mod reason;
 
 use std::fmt;
@@ -65,7 +66,11 @@ impl fmt::Display for Refusal {
             }
             _ => write!(f, "{}", self.reason)?,
         }
-        if let RefusalReason::Expired { .. } | RefusalReason::NotYetValid { .. } = self.reason {
+        if let RefusalReason::Expired { .. }
+        | RefusalReason::NotYetValid { .. }
+        | RefusalReason::StapleExpired { .. }
+        | RefusalReason::StapleNotYetValid { .. } = self.reason
+        {
             write!(f, "; it is {} now", ReadableTime(self.time))?;
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! The reasons for refusing a chain, and how path building's errors become one of them.
+//! The reasons for refusing a chain.
 //!
 //! A reason is never less specific than the alert it calls for. The alerts are RFC 9846 6.2's; the `tercel` crate sends
-//! them, this one only names them.
+//! them, this one only names them. Next: [`super::from_path_building`], where most of them come from.
 
 use std::fmt;
 
@@ -89,6 +89,32 @@ pub enum RefusalReason {
     /// The leaf demands a stapled OCSP response (RFC 7633), one was asked for and none came. Alert:
     /// `bad_certificate_status_response`.
     MissingStaple,
+    /// A stapled OCSP response is required, and there is none. Alert: `bad_certificate_status_response`.
+    StapleRequired,
+    /// The stapled OCSP response is malformed or of a form that is not supported. Alert:
+    /// `bad_certificate_status_response`.
+    StapleMalformed,
+    /// The stapled OCSP response says only that the responder could not answer. Alert:
+    /// `bad_certificate_status_response`.
+    StapleUnsuccessful,
+    /// The stapled OCSP response is not signed by the leaf's issuer, nor by whom it has certified for that, or in a way
+    /// that is not accepted. Alert: `bad_certificate_status_response`.
+    StapleUntrusted,
+    /// The stapled OCSP response says nothing of the leaf. Alert: `bad_certificate_status_response`.
+    StapleForAnother,
+    /// The stapled OCSP response is from the future. Alert: `bad_certificate_status_response`.
+    StapleNotYetValid {
+        /// The moment for which it speaks.
+        this_update: UnixTime,
+    },
+    /// The stapled OCSP response is too old to rely on. Alert: `bad_certificate_status_response`.
+    StapleExpired {
+        /// When the next one was due.
+        next_update: UnixTime,
+    },
+    /// The stapled OCSP response says that the leaf's issuer does not know it. Alert:
+    /// `bad_certificate_status_response`.
+    StapleUnknownStatus,
     /// A raw public key (RFC 7250), in place of a chain, that is none of the trusted ones. Alert:
     /// `certificate_unknown`.
     UntrustedRawKey,
@@ -109,6 +135,14 @@ impl fmt::Display for RefusalReason {
             Self::CrlExpired { next_update } => {
                 let moment = ReadableTime(next_update);
                 return write!(f, "the revocation list is out of date since {moment}");
+            }
+            Self::StapleNotYetValid { this_update } => {
+                let moment = ReadableTime(this_update);
+                return write!(f, "the stapled OCSP response is not valid before {moment}");
+            }
+            Self::StapleExpired { next_update } => {
+                let moment = ReadableTime(next_update);
+                return write!(f, "the stapled OCSP response is out of date since {moment}");
             }
             Self::EmptyChain => "no certificate was presented",
             Self::BadEncoding => "a certificate is malformed",
@@ -149,6 +183,16 @@ impl fmt::Display for RefusalReason {
             Self::MissingStaple => {
                 "the certificate demands a stapled OCSP response, and there is none"
             }
+            Self::StapleRequired => "a stapled OCSP response is required, and there is none",
+            Self::StapleMalformed => "the stapled OCSP response is malformed or not supported",
+            Self::StapleUnsuccessful => {
+                "the stapled OCSP response is not an answer but an error of the responder"
+            }
+            Self::StapleUntrusted => {
+                "the stapled OCSP response is not signed by the certificate's issuer"
+            }
+            Self::StapleForAnother => "the stapled OCSP response is about another certificate",
+            Self::StapleUnknownStatus => "the stapled OCSP response does not know the certificate",
             Self::UntrustedRawKey => "the raw public key is not one of the trusted keys",
             Self::Other => "the certificate was not accepted",
         };
@@ -158,89 +202,6 @@ impl fmt::Display for RefusalReason {
 
 impl std::error::Error for RefusalReason {}
 
-impl From<webpki::Error> for RefusalReason {
-    // The errors without context are deprecated by webpki, yet still among its values.
-    #[expect(deprecated)]
-    fn from(error: webpki::Error) -> Self {
-        use webpki::Error as E;
-        match error {
-            E::BadDer
-            | E::BadDerTime
-            | E::ExtensionValueInvalid
-            | E::InvalidNetworkMaskConstraint
-            | E::InvalidSerialNumber
-            | E::MalformedDnsIdentifier
-            | E::MalformedExtensions
-            | E::MalformedNameConstraint
-            | E::SignatureAlgorithmMismatch
-            | E::EmptyEkuExtension
-            | E::TrailingData(_) => Self::BadEncoding,
-            E::UnsupportedCertVersion => Self::UnsupportedVersion,
-            E::UnsupportedCriticalExtension => Self::UnsupportedCriticalExtension,
-            E::CertExpired { not_after, .. } => Self::Expired { not_after },
-            E::CertNotValidYet { not_before, .. } => Self::NotYetValid { not_before },
-            E::InvalidCertValidity => Self::InvalidValidity,
-            E::CertNotValidForName(_) => Self::NameMismatch,
-            E::UnknownIssuer => Self::UnknownIssuer,
-            E::InvalidSignatureForPublicKey => Self::BadSignature,
-            E::UnsupportedSignatureAlgorithmContext(context)
-                if is_weak(&context.signature_algorithm_id) =>
-            {
-                Self::WeakSignatureAlgorithm
-            }
-            E::UnsupportedSignatureAlgorithm | E::UnsupportedSignatureAlgorithmContext(_) => {
-                Self::UnsupportedSignatureAlgorithm
-            }
-            E::UnsupportedSignatureAlgorithmForPublicKey
-            | E::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => Self::UnsupportedKey,
-            E::CertRevoked => Self::Revoked,
-            E::UnknownRevocationStatus => Self::UnknownRevocationStatus,
-            E::CrlExpired { next_update, .. } => Self::CrlExpired { next_update },
-            E::InvalidCrlNumber
-            | E::InvalidCrlSignatureForPublicKey
-            | E::IssuerNotCrlSigner
-            | E::UnsupportedCrlIssuingDistributionPoint
-            | E::UnsupportedCrlSignatureAlgorithm
-            | E::UnsupportedCrlSignatureAlgorithmContext(_)
-            | E::UnsupportedCrlSignatureAlgorithmForPublicKey
-            | E::UnsupportedCrlSignatureAlgorithmForPublicKeyContext(_)
-            | E::UnsupportedCrlVersion
-            | E::UnsupportedDeltaCrl
-            | E::UnsupportedIndirectCrl
-            | E::UnsupportedRevocationReason
-            | E::UnsupportedRevocationReasonsPartitioning => Self::InvalidCrl,
-            E::CaUsedAsEndEntity => Self::CaUsedAsEndEntity,
-            E::EndEntityUsedAsCa => Self::EndEntityUsedAsCa,
-            E::RequiredEkuNotFound | E::RequiredEkuNotFoundContext(_) => Self::NotForThisUsage,
-            E::NameConstraintViolation => Self::NameConstraint,
-            E::PathLenConstraintViolated => Self::PathTooLong,
-            E::MaximumNameConstraintComparisonsExceeded
-            | E::MaximumPathBuildCallsExceeded
-            | E::MaximumPathDepthExceeded
-            | E::MaximumSignatureChecksExceeded => Self::PathLimits,
-            E::CertDistrusted => Self::Distrusted,
-            // UnsupportedNameType, and what later versions of webpki may add.
-            _ => Self::Other,
-        }
-    }
-}
-
-/// Whether the content of an AlgorithmIdentifier says MD2, MD4, MD5 or SHA-1. RFC 8017 A.2.4, RFC 3279 2.2
-fn is_weak(algorithm: &[u8]) -> bool {
-    WEAK.iter().any(|oid| algorithm.starts_with(oid))
-}
-
-const WEAK: [&[u8]; 6] = [
-    // 1.2.840.113549.1.1.2 to .5
-    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 2],
-    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 3],
-    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4],
-    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5],
-    // ecdsa-with-SHA1 and id-dsa-with-sha1
-    &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1],
-    &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x38, 4, 3],
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,23 +209,5 @@ mod tests {
     #[test]
     fn a_reason_stays_small() {
         assert!(size_of::<RefusalReason>() <= 16);
-    }
-
-    #[test]
-    fn weak_algorithms_are_told_from_unknown_ones() {
-        let refused = |id: &[u8]| {
-            RefusalReason::from(webpki::Error::UnsupportedSignatureAlgorithmContext(
-                webpki::UnsupportedSignatureAlgorithmContext {
-                    signature_algorithm_id: id.to_vec(),
-                    supported_algorithms: Vec::new(),
-                },
-            ))
-        };
-        let sha1_with_rsa = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5, 5, 0];
-        let ecdsa_with_sha1 = [6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1];
-        assert_eq!(refused(&sha1_with_rsa), RefusalReason::WeakSignatureAlgorithm);
-        assert_eq!(refused(&ecdsa_with_sha1), RefusalReason::WeakSignatureAlgorithm);
-        let ed448 = pki_types::alg_id::ED448;
-        assert_eq!(refused(&ed448), RefusalReason::UnsupportedSignatureAlgorithm);
     }
 }

@@ -7,6 +7,7 @@ use pki_types::{CertificateDer, CertificateRevocationListDer, SignatureVerificat
 
 use super::ChainVerifier;
 use crate::algorithms::CertificateAlgorithm;
+use crate::ocsp::OcspPolicy;
 use crate::revocation::{Revocation, RevocationPolicy, UnreadableCrl};
 use crate::roots::Roots;
 
@@ -16,6 +17,7 @@ pub struct ChainVerifierBuilder {
     roots: Arc<Roots>,
     pins: Vec<CertificateDer<'static>>,
     revocation: Revocation,
+    ocsp: OcspPolicy,
     algorithms: Vec<&'static CertificateAlgorithm>,
 }
 
@@ -25,6 +27,7 @@ impl ChainVerifierBuilder {
             roots,
             pins: Vec::new(),
             revocation: Revocation::default(),
+            ocsp: OcspPolicy::default(),
             algorithms: CertificateAlgorithm::ALL.to_vec(),
         }
     }
@@ -50,7 +53,14 @@ impl ChainVerifierBuilder {
         self
     }
 
-    /// What certificates may be signed with, the preferred first, instead of [`CertificateAlgorithm::ALL`].
+    /// What is made of stapled OCSP responses. Default: [`OcspPolicy::Ignore`].
+    #[must_use]
+    pub fn ocsp_policy(mut self, policy: OcspPolicy) -> Self {
+        self.ocsp = policy;
+        self
+    }
+
+    /// What certificates and OCSP responses may be signed with, the preferred first, instead of [`CertificateAlgorithm::ALL`].
     #[must_use]
     pub fn algorithms(mut self, algorithms: &[&'static CertificateAlgorithm]) -> Self {
         self.algorithms = algorithms.to_vec();
@@ -72,6 +82,7 @@ impl ChainVerifierBuilder {
             roots: self.roots,
             pins: self.pins,
             revocation: self.revocation,
+            ocsp: self.ocsp,
             algorithms: self.algorithms,
             for_path_building,
         })

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm};
-use webpki::{EndEntityCert, KeyUsage};
+use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
 use crate::certificate::Certificate;
 use crate::der::Malformed;
+use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::refusal::{Refusal, RefusalReason};
 use crate::revocation::Revocation;
 use crate::roots::{Roots, sequence};
@@ -56,6 +57,7 @@ pub struct ChainVerifier {
     roots: Arc<Roots>,
     pins: Vec<CertificateDer<'static>>,
     revocation: Revocation,
+    ocsp: OcspPolicy,
     algorithms: Vec<&'static CertificateAlgorithm>,
     /// The same as `algorithms`, in the form path building takes.
     for_path_building: Vec<&'static dyn SignatureVerificationAlgorithm>,
@@ -71,8 +73,8 @@ impl ChainVerifier {
     /// Verifies a chain: `chain` as the peer presented it, leaf first; `name` as the application asked for it, `None` to
     /// accept any (clients usually have none to check); `now` from the application's clock.
     ///
-    /// `ocsp` is what came of asking for a stapled response, `None` if none was asked for. A response is not looked into; a
-    /// leaf that demands one ("must-staple", RFC 7633) is refused without. The refusal is boxed because it is large and rare.
+    /// `ocsp` is what came of asking for a stapled response, `None` if none was asked for; [`OcspPolicy`] says what is made
+    /// of it. The refusal is boxed because it is large and rare.
     pub fn verify(
         &self,
         usage: Usage,
@@ -81,8 +83,7 @@ impl ChainVerifier {
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<Trust, Box<Refusal>> {
-        self.decide(usage, chain, name, now)
-            .and_then(|trust| check_staple(trust, chain, ocsp).map(|()| trust))
+        self.decide(usage, chain, name, ocsp, now)
             .map_err(|reason| Box::new(Refusal::new(reason, chain, name, now)))
     }
 
@@ -110,38 +111,41 @@ impl ChainVerifier {
         usage: Usage,
         chain: &[CertificateDer<'_>],
         name: Option<&ServerName<'_>>,
+        ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<Trust, RefusalReason> {
         let (leaf_der, intermediates) = chain.split_first().ok_or(RefusalReason::EmptyChain)?;
         let leaf = EndEntityCert::try_from(leaf_der)?;
-        let trust = if self.pins.iter().any(|pin| pin == leaf_der) {
+        let path = if self.pins.iter().any(|pin| pin == leaf_der) {
             check_validity(leaf_der, now)?;
-            Trust::Pin
+            None
         } else {
             limits::check(intermediates)?;
-            self.build_path(usage, &leaf, intermediates, now)
-                .map_err(|reason| self.sharpen(reason, chain, &leaf))?;
-            Trust::Anchor
+            let path = self.build_path(usage, &leaf, intermediates, now);
+            Some(path.map_err(|reason| self.sharpen(reason, chain, &leaf))?)
         };
         if let Some(name) = name {
             leaf.verify_is_valid_for_subject_name(name)?;
         }
-        Ok(trust)
+        // A pinned leaf rests on no authority, so none is heard about it.
+        let Some(path) = path else { return Ok(Trust::Pin) };
+        self.check_status(&path, leaf_der, ocsp, now)?;
+        Ok(Trust::Anchor)
     }
 
-    fn build_path(
-        &self,
+    fn build_path<'p>(
+        &'p self,
         usage: Usage,
-        leaf: &EndEntityCert<'_>,
-        intermediates: &[CertificateDer<'_>],
+        leaf: &'p EndEntityCert<'p>,
+        intermediates: &'p [CertificateDer<'p>],
         now: UnixTime,
-    ) -> Result<(), RefusalReason> {
+    ) -> Result<VerifiedPath<'p>, RefusalReason> {
         let usage = match usage {
             Usage::Server => KeyUsage::server_auth(),
             Usage::Client => KeyUsage::client_auth(),
         };
         let lists = self.revocation.lists();
-        leaf.verify_for_usage(
+        Ok(leaf.verify_for_usage(
             &self.for_path_building,
             self.roots.anchors(),
             intermediates,
@@ -149,8 +153,37 @@ impl ChainVerifier {
             usage,
             self.revocation.options(&lists),
             None,
-        )?;
-        Ok(())
+        )?)
+    }
+
+    /// What the peer stapled, against the policy and the leaf's own demand. That holds only if a response was asked for:
+    /// a peer cannot know that it should have sent one unasked. RFC 7633 4.3.3
+    fn check_status(
+        &self,
+        path: &VerifiedPath<'_>,
+        leaf: &CertificateDer<'_>,
+        ocsp: Option<Staple<'_>>,
+        now: UnixTime,
+    ) -> Result<(), RefusalReason> {
+        let bad_encoding = |Malformed| RefusalReason::BadEncoding;
+        if ocsp.is_none() && self.ocsp != OcspPolicy::Require {
+            return Ok(());
+        }
+        let leaf = Certificate::parse(leaf).map_err(bad_encoding)?;
+        let demanded = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
+        match ocsp {
+            Some(Staple::Response(response)) if demanded || self.ocsp != OcspPolicy::Ignore => {
+                let algorithms = ocsp::Algorithms {
+                    own: &self.algorithms,
+                    for_path_building: &self.for_path_building,
+                };
+                ocsp::check(response, &leaf, &Issuer::of(path), algorithms, now)
+            }
+            Some(Staple::Response(_)) => Ok(()),
+            _ if demanded => Err(RefusalReason::MissingStaple),
+            _ if self.ocsp == OcspPolicy::Require => Err(RefusalReason::StapleRequired),
+            _ => Ok(()),
+        }
     }
 
     /// Path building's reasons are general where the user's mistake is a well-known one: names that.
@@ -200,25 +233,6 @@ impl ChainVerifier {
                 .iter()
                 .filter(|anchor| names_as_issuer(&anchor.subject))
                 .any(|anchor| unusable(&sequence(&anchor.subject_public_key_info)))
-    }
-}
-
-/// Without the response that its leaf demands a chain is refused, if the response was asked for: a peer cannot know that
-/// it should have sent one unasked. A pinned leaf rests on no authority, so none is heard about it. RFC 7633 4.3.3
-fn check_staple(
-    trust: Trust,
-    chain: &[CertificateDer<'_>],
-    ocsp: Option<Staple<'_>>,
-) -> Result<(), RefusalReason> {
-    if trust != Trust::Anchor || ocsp != Some(Staple::Missing) {
-        return Ok(());
-    }
-    let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
-    let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
-    match leaf.must_staple() {
-        Ok(true) => Err(RefusalReason::MissingStaple),
-        Ok(false) => Ok(()),
-        Err(Malformed) => Err(RefusalReason::BadEncoding),
     }
 }
 

@@ -2,12 +2,16 @@
 //!
 //! `support` makes authorities, leaves and revocation lists; everything is verified for one fixed moment.
 
+#[path = "../ocsp_maker/mod.rs"]
+mod ocsp_maker;
+
 mod algorithms;
 mod describe;
 mod hostile;
 mod loading;
 mod must_staple;
 mod names;
+mod ocsp;
 mod paths;
 mod pins;
 mod reasons;

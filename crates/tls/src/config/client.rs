@@ -10,6 +10,7 @@ use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Sig
 
 use super::builder::common_setters;
 use super::certificate_types;
+use super::client_authorities::check_authorities;
 use super::common::{Common, ConfigError};
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
@@ -34,6 +35,8 @@ pub struct ClientConfig {
     pub(crate) credentials: Option<Policy<dyn SelectCredential>>,
     pub(crate) server_certificate_types: Vec<CertificateType>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
+    /// Whole DER names, sent to servers. RFC 9846 4.3.4
+    pub(crate) certificate_authorities: Vec<Vec<u8>>,
     pub(crate) key_shares: Option<Vec<NamedGroup>>,
     pub(crate) send_server_name: bool,
     pub(crate) request_ocsp: bool,
@@ -57,6 +60,7 @@ impl ClientConfig {
             raw_keys: None,
             server_certificate_types: None,
             client_certificate_types: None,
+            certificate_authorities: Vec::new(),
             key_shares: None,
             send_server_name: true,
             request_ocsp: true,
@@ -81,6 +85,7 @@ pub struct ClientConfigBuilder {
     raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     server_certificate_types: Option<Vec<CertificateType>>,
     client_certificate_types: Option<Vec<CertificateType>>,
+    pub(super) certificate_authorities: Vec<Vec<u8>>,
     key_shares: Option<Vec<NamedGroup>>,
     send_server_name: bool,
     request_ocsp: bool,
@@ -165,7 +170,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Whether an OCSP staple is asked for. Default: yes. RFC 6066 8
+    /// Whether an OCSP staple is asked for. Default: yes. What is made of it is up to the verifier:
+    /// [`tercel_pki::OcspPolicy`]. RFC 6066 8
     #[must_use]
     pub fn request_ocsp(mut self, request: bool) -> Self {
         self.request_ocsp = request;
@@ -271,6 +277,7 @@ impl ClientConfigBuilder {
         {
             return Err(ConfigError::BadCertificateTypes);
         }
+        check_authorities(&self.certificate_authorities)?;
         common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
         let mut resumption = self.resumption;
         if self.default_store && resumption.store.is_none() {
@@ -286,6 +293,7 @@ impl ClientConfigBuilder {
             client_certificate_types,
             common,
             credentials: self.credentials,
+            certificate_authorities: self.certificate_authorities,
             key_shares: self.key_shares,
             send_server_name: self.send_server_name,
             request_ocsp: self.request_ocsp,

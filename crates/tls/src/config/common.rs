@@ -77,6 +77,8 @@ pub enum ConfigError {
     BadCertificateTypes,
     /// Trusted raw keys are of no use beside a verifier that is asked about every peer.
     RawKeysBesideAsk,
+    /// Names of authorities must not be empty, and all together have at most 32768 bytes. RFC 9846 4.3.4
+    BadAuthorities,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
     BadRecordSizeLimit,
     /// What goes into one record must lie between 64 and 16384 bytes.
@@ -123,6 +125,9 @@ impl fmt::Display for ConfigError {
             }
             Self::RawKeysBesideAsk => {
                 f.write_str("trusted raw keys need a verifier that is not to be asked")
+            }
+            Self::BadAuthorities => {
+                f.write_str("names of authorities must not be empty, nor too many to be sent")
             }
             Self::BadRecordSizeLimit => {
                 f.write_str("a record size limit must lie between 64 and 16385")

@@ -6,6 +6,7 @@
 mod builder;
 pub(crate) mod certificate_types;
 pub(crate) mod client;
+mod client_authorities;
 pub(crate) mod common;
 pub(crate) mod compressed_forms;
 pub(crate) mod compression;
@@ -14,4 +15,5 @@ pub(crate) mod policy;
 pub(crate) mod resumption;
 pub(crate) mod scheme;
 pub(crate) mod server;
+mod server_certificates;
 pub(crate) mod verifier;

@@ -33,6 +33,8 @@ pub struct ServerConfig {
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
+    pub(crate) request_ocsp: bool,
+    pub(crate) request_timestamps: bool,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
     pub(crate) resumption: ServerResumption,
@@ -74,6 +76,9 @@ impl ServerConfig {
             client_verifier: None,
             client_raw_keys: None,
             client_certificate_types: None,
+            request_ocsp: false,
+            request_timestamps: false,
+            compress_certificates_ahead: false,
             client_order: false,
             ignore_unknown_alpn: false,
             resumption: ServerResumption::new(),
@@ -94,6 +99,9 @@ pub struct ServerConfigBuilder {
     client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     client_raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     client_certificate_types: Option<Vec<CertificateType>>,
+    pub(super) request_ocsp: bool,
+    pub(super) request_timestamps: bool,
+    pub(super) compress_certificates_ahead: bool,
     client_order: bool,
     ignore_unknown_alpn: bool,
     resumption: ServerResumption,
@@ -278,6 +286,9 @@ impl ServerConfigBuilder {
                 Policy::Here(set as Arc<dyn SelectCredential>)
             }
         };
+        if let (true, Some(set)) = (self.compress_certificates_ahead, &known_names) {
+            set.compress_ahead(&common.certificate_compression);
+        }
         let (client_verifier, judged) =
             with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
         if self.client_auth != ClientAuth::None && client_verifier.is_none() {
@@ -302,6 +313,8 @@ impl ServerConfigBuilder {
             client_auth: self.client_auth,
             client_verifier,
             client_certificate_types,
+            request_ocsp: self.request_ocsp,
+            request_timestamps: self.request_timestamps,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
             resumption,

@@ -32,7 +32,23 @@ impl ChainPolicy {
         Ok(Self { fingerprint, ..policy })
     }
 
-    /// Uses a chain verifier with settings of its own.
+    /// Uses a chain verifier with settings of its own: revocation lists, pins, OCSP staples.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tercel::pki::{ChainVerifier, OcspPolicy, Roots};
+    /// use tercel::{ChainPolicy, ClientConfigBuilder, Policy};
+    ///
+    /// /// Servers have to staple a good OCSP response.
+    /// fn with_staples(
+    ///     client: ClientConfigBuilder,
+    ///     roots: Roots,
+    /// ) -> Result<ClientConfigBuilder, Box<dyn std::error::Error>> {
+    ///     let verifier = ChainVerifier::builder(Arc::new(roots)).ocsp_policy(OcspPolicy::Require);
+    ///     let policy = ChainPolicy::with_verifier(verifier.build()?);
+    ///     Ok(client.verifier(Policy::Here(Arc::new(policy))))
+    /// }
+    /// ```
     #[must_use]
     pub fn with_verifier(verifier: ChainVerifier) -> Self {
         let authorities = verifier.roots().subjects().collect();

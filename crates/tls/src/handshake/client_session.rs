@@ -20,18 +20,25 @@ use crate::record::limits;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
 
+/// The server that a client means.
+pub(crate) struct Destination {
+    pub(crate) name: ServerName<'static>,
+    /// Set if it tells servers of one name apart.
+    pub(crate) port: Option<u16>,
+}
+
 /// What this configuration's sessions with a server are stored under.
-pub(crate) fn key(config: &ClientConfig, name: &ServerName<'_>) -> ClientSessionKey {
-    ClientSessionKey::new(name.to_owned(), None, config.resumption.context)
+fn key(config: &ClientConfig, to: &Destination) -> ClientSessionKey {
+    ClientSessionKey::new(to.name.clone(), to.port, config.resumption.context)
 }
 
 /// The stored session to offer, judged again if the configuration says so.
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
-    name: &ServerName<'static>,
+    to: &Destination,
 ) -> Result<Option<Box<Session>>, Error> {
-    let Some(mut session) = take(config, name) else { return Ok(None) };
+    let Some(mut session) = take(config, to) else { return Ok(None) };
     if !config.resumption.verify_again || session.peer_chain.is_empty() {
         return Ok(Some(session));
     }
@@ -44,7 +51,7 @@ pub(crate) async fn offerable(
         signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
     };
     let now = config.common.clock.now();
-    let verdict = identity::judge(flow, &config.verifier, &shown, Some(name), now).await?;
+    let verdict = identity::judge(flow, &config.verifier, &shown, Some(&to.name), now).await?;
     session.peer_chain = shown.chain;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
@@ -52,10 +59,10 @@ pub(crate) async fn offerable(
 }
 
 /// The stored session, if one fits the configuration as it is now.
-fn take(config: &ClientConfig, name: &ServerName<'_>) -> Option<Box<Session>> {
+fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
-    let mut bytes = store.take(&key(config, name), now)?;
+    let mut bytes = store.take(&key(config, to), now)?;
     let session = Session::from_stored_bytes(&bytes);
     tercel_crypto::wipe(&mut bytes);
     let session = session.filter(|session| session.is_fresh(now) && can_be_named(session))?;
@@ -95,7 +102,7 @@ pub(crate) fn template(
 /// What takes the tickets of a connection of TLS 1.3.
 pub(crate) fn taker(
     config: &ClientConfig,
-    name: &ServerName<'_>,
+    to: &Destination,
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
@@ -105,7 +112,7 @@ pub(crate) fn taker(
     Some(Box::new(TicketTaker {
         secret: secret(),
         template: template(config, facts, suite, authenticated),
-        key: key(config, name),
+        key: key(config, to),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
         left: MAX_TICKETS,
@@ -118,7 +125,7 @@ pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 /// Keeps a session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
 pub(crate) fn keep_ticket(
     config: &ClientConfig,
-    name: &ServerName<'_>,
+    to: &Destination,
     mut session: Session,
     (hint, ticket): (u32, Vec<u8>),
 ) {
@@ -130,12 +137,12 @@ pub(crate) fn keep_ticket(
     session.by_ticket = true;
     session.created = config.common.clock.now().as_secs();
     session.lifetime = if hint == 0 { LIFETIME_OF_ID } else { hint };
-    keep(config, name, &session);
+    keep(config, to, &session);
 }
 
 /// Keeps a session.
-pub(crate) fn keep(config: &ClientConfig, name: &ServerName<'_>, session: &Session) {
+pub(crate) fn keep(config: &ClientConfig, to: &Destination, session: &Session) {
     if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_stored_bytes()) {
-        store.put(&key(config, name), bytes, session.expires());
+        store.put(&key(config, to), bytes, session.expires());
     }
 }

@@ -9,7 +9,7 @@ use core::future::poll_fn;
 use core::task::Poll;
 
 use tercel_pki::Refusal;
-use tercel_wire::{EncodeError, HandshakeMessage, HandshakeType, ProtocolVersion};
+use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
 
 use super::coroutine::Mailbox;
 use super::question::{Answer, Question};
@@ -122,14 +122,14 @@ impl Flow {
     }
 
     /// Sends the message that `write` appends, and hands its bytes to `see`.
-    pub(crate) fn send_with(
+    pub(crate) fn send_with<E: Into<Error>>(
         &mut self,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodeError>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
         see: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
         let mut post = self.post.open();
         let start = post.outgoing.len();
-        write(&mut post.outgoing)?;
+        write(&mut post.outgoing).map_err(Into::into)?;
         see(post.outgoing.get(start..).unwrap_or_default());
         let length = post.outgoing.len().saturating_sub(start);
         // Messages of one flight share records.

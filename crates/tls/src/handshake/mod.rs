@@ -37,6 +37,7 @@ use crate::connection::buffer::Received;
 use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
+use client_session::Destination;
 use coroutine::{Coroutine, Mailbox};
 use driver::{Driver, Step, Window};
 use flow::{Flow, Post};
@@ -102,9 +103,20 @@ impl Handshake {
     /// A client's handshake with the server of this name.
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
+        Self::client_to(config, Destination { name: server, port: None })
+    }
+
+    /// A client's handshake with the server of this name at this port: sessions with it are kept apart from
+    /// those with servers at other ports, and from those of [`Self::client`].
+    #[must_use]
+    pub fn client_at(config: Arc<ClientConfig>, server: ServerName<'static>, port: u16) -> Self {
+        Self::client_to(config, Destination { name: server, port: Some(port) })
+    }
+
+    fn client_to(config: Arc<ClientConfig>, to: Destination) -> Self {
         let post = Mailbox::new(Post::default());
         let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(hello::client(flow, config, server));
+        let coroutine = Coroutine::new(hello::client(flow, config, to));
         Self::new(Driver::new(Side::Client, coroutine, post))
     }
 

@@ -97,6 +97,8 @@ pub(crate) async fn still_trusted(
     let chain = core::mem::take(&mut session.peer_chain);
     let shown = Shown {
         raw_public_key: session.peer_raw_public_key.take(),
+        // TLS 1.2 has no way to ask clients.
+        ocsp_requested: config.request_ocsp && session.version == ProtocolVersion::TLS1_3,
         ocsp_response: session.ocsp_response.take(),
         signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
         ..Shown::chain(Side::Client, chain)
@@ -119,6 +121,10 @@ pub(crate) fn template(
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
     session.context.clone_from(&config.resumption.context);
+    // Tickets grow by this, so only who asked for it has it judged again.
+    if config.request_ocsp {
+        session.ocsp_response.clone_from(&facts.ocsp_response);
+    }
     session
 }
 

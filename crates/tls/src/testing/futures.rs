@@ -4,6 +4,7 @@
 //! Must not know: what they do. Next: `handshake/coroutine.rs`.
 
 use super::adversary::any_scene;
+use crate::handshake::client_session::Destination;
 use crate::handshake::coroutine::Mailbox;
 use crate::handshake::flow::{Flow, Post};
 use crate::handshake::{Handshake, hello};
@@ -16,7 +17,8 @@ const MOST: usize = 4096;
 fn a_handshake_future_is_small() {
     let scene = any_scene();
     let flow = || Flow::new(Mailbox::new(Post::default()));
-    let client = hello::client(flow(), scene.client(), "localhost".try_into().unwrap());
+    let to = Destination { name: "localhost".try_into().unwrap(), port: None };
+    let client = hello::client(flow(), scene.client(), to);
     let server = hello::server(flow(), scene.server());
     let sizes = (size_of_val(&client), size_of_val(&server));
     // Something must be there, or the wrong thing was measured.

@@ -1,76 +1,19 @@
-//! What travels with a certificate, and why one is refused.
+//! Which certificate is shown, and why one is refused.
 //!
-//! For: staples, timestamps, issuers and times, through a whole handshake. Must not know: how a chain
-//! is judged; that is the pki crate's and tested there. Next: `identity.rs`.
+//! For: issuers, schemes and times, through a whole handshake. Must not know: how a chain is judged; that is
+//! the pki crate's and tested there. Next: `staples.rs` for what travels with a certificate, `identity.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tercel::pki::RefusalReason;
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, ProtocolVersion, SignatureScheme};
 use tercel::{AcceptAnyPeer, ClientAuth, Clock, Error, Policy, ServerConfig};
 
-use crate::identity::{Kind, NAME, client, credential, must_staple, plain, roots, server};
+use crate::identity::{Kind, NAME, client, credential, plain, roots, server};
 use crate::pair::Pair;
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
-
-#[test]
-fn a_leaf_that_demands_a_staple_is_refused_without_if_one_was_asked_for() {
-    for version in BOTH_VERSIONS {
-        let stapled = |with: bool| match must_staple(Kind::P256) {
-            credential if with => credential.ocsp_response(b"good".to_vec()),
-            credential => credential,
-        };
-        for (asks, with, accepted) in
-            [(true, false, false), (true, true, true), (false, false, true), (false, true, true)]
-        {
-            let client = client().versions(&[version]).request_ocsp(asks).build().unwrap();
-            let server = ServerConfig::builder().credential(stapled(with)).build().unwrap();
-            let outcome = Pair::new(&client, &server, NAME).connect();
-            if accepted {
-                outcome.unwrap().talk();
-                continue;
-            }
-            let failure = outcome.unwrap_err();
-            assert_eq!(failure.client, Some(Error::Refused(RefusalReason::MissingStaple)));
-            let told = AlertDescription::BAD_CERTIFICATE_STATUS_RESPONSE;
-            assert_eq!(failure.server, Some(Error::AlertReceived(told)));
-        }
-    }
-}
-
-#[test]
-fn staple_and_timestamps_go_to_who_asks() {
-    // One timestamp of three bytes, in the list that its RFC defines.
-    let timestamps = [0, 5, 0, 3, 7, 7, 7];
-    let credential = || {
-        credential(Kind::P256)
-            .ocsp_response(b"good".to_vec())
-            .signed_certificate_timestamps(timestamps.to_vec())
-            .unwrap()
-    };
-    let server = ServerConfig::builder().credential(credential()).build().unwrap();
-    for version in BOTH_VERSIONS {
-        for asks in [true, false] {
-            let client = client()
-                .versions(&[version])
-                // The chain's judge would want to read the staple.
-                .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
-                .request_ocsp(asks)
-                .request_signed_certificate_timestamps(asks)
-                .build()
-                .unwrap();
-            let ends = Pair::new(&client, &server, NAME).connect().unwrap();
-            let facts = &ends.client.connection.facts;
-            let staple = asks.then_some(&b"good"[..]);
-            assert_eq!(facts.ocsp_response.as_deref(), staple, "{version:?}");
-            let list = facts.signed_certificate_timestamps.as_deref();
-            assert_eq!(list, asks.then_some(&timestamps[..]), "{version:?}");
-        }
-    }
-}
 
 #[test]
 fn time_comes_from_the_configured_clock() {

@@ -147,6 +147,65 @@ fn a_credential_is_compressed_once_for_each_form() {
 }
 
 #[test]
+fn certificates_can_be_compressed_before_anybody_connects() {
+    let shared = || {
+        credential(Kind::P256)
+            .ocsp_response(vec![1; 100])
+            .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
+            .unwrap()
+    };
+    let algorithm = Longer::new(0xff01);
+    let set = Arc::new(tercel::Credentials::new(vec![shared()]));
+    let server = tercel::ServerConfig::builder()
+        .replaceable_credentials(Arc::clone(&set))
+        .certificate_compression(only(&algorithm))
+        .compress_certificates_ahead(true)
+        .build()
+        .unwrap();
+    let connect = |ocsp, timestamps| {
+        let client = client()
+            .certificate_compression(only(&Longer::new(0xff01)))
+            .offer_certificate_compression(true)
+            .request_ocsp(ocsp)
+            .request_signed_certificate_timestamps(timestamps)
+            .build()
+            .unwrap();
+        Pair::new(&client, &server, NAME).connect().unwrap().client.connection.facts
+    };
+    let connect_in_all_ways = || {
+        for (ocsp, timestamps) in [(false, false), (true, false), (false, true), (true, true)] {
+            connect(ocsp, timestamps);
+        }
+    };
+    // Each form once, and none of them by a handshake.
+    assert_eq!(algorithm.uses().0, 4);
+    connect_in_all_ways();
+    assert_eq!(algorithm.uses().0, 4);
+    // A staple that is renewed, and a credential that is new, are ready before they are used.
+    let leaf = connect(true, true).take_peer_chain().remove(0);
+    assert!(set.renew_ocsp_response(&leaf, &[2; 50]));
+    assert_eq!(algorithm.uses().0, 8);
+    assert_eq!(connect(true, true).ocsp_response, Some(vec![2; 50]));
+    set.replace(vec![credential(Kind::P256)]);
+    assert_eq!(algorithm.uses().0, 9);
+    connect_in_all_ways();
+    assert_eq!(algorithm.uses().0, 9);
+    // By hand, for credentials that come from elsewhere.
+    let own = shared();
+    server.compress_certificate(&own);
+    assert_eq!(algorithm.uses().0, 13);
+    server.compress_certificate(&own);
+    assert_eq!(algorithm.uses().0, 13);
+}
+
+#[test]
+fn nothing_is_compressed_ahead_by_default() {
+    let algorithm = Longer::new(0xff01);
+    server().certificate_compression(only(&algorithm)).build().unwrap();
+    assert_eq!(algorithm.uses(), (0, 0));
+}
+
+#[test]
 fn it_is_not_used_unasked_or_without_a_common_algorithm_or_before_tls13() {
     let everyone = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
     for (offer, code, versions) in

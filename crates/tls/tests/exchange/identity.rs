@@ -57,6 +57,11 @@ pub(crate) fn must_staple(kind: Kind) -> Credential {
     Credential::new(chain, &PrivateKeyDer::Pkcs8(key.into())).unwrap()
 }
 
+/// The authority's certificate and key (PKCS#8), to speak in its name.
+pub(crate) fn authority() -> (CertificateDer<'static>, Vec<u8>) {
+    (AUTHORITY.root.clone(), AUTHORITY.issuer.key().serialize_der())
+}
+
 /// A chain and its private key in PKCS#8.
 pub(crate) fn leaf(kind: Kind, names: &[&str]) -> (Vec<CertificateDer<'static>>, Vec<u8>) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();

@@ -4,7 +4,11 @@
 //! peers that break the rules under the right keys are in `src/testing/`.
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
+#[path = "../../../pki/tests/ocsp_maker/mod.rs"]
+mod ocsp_maker;
+
 mod certificates;
+mod choice;
 mod combinations;
 mod compression;
 mod decisions;
@@ -16,9 +20,11 @@ mod negotiation;
 mod pair;
 mod parked;
 mod pending;
+mod ports;
 mod questions;
 mod raw_public_keys;
 mod reads;
+mod renewal;
 mod replay;
 mod resumed_trust;
 mod resumption;
@@ -27,6 +33,7 @@ mod saved;
 mod secrets;
 mod signatures;
 mod sizes;
+mod staples;
 mod strangers;
 mod streams;
 mod traffic_keys;

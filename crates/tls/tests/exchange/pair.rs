@@ -70,6 +70,18 @@ impl<'t> Pair<'t> {
         }
     }
 
+    /// Two handshakes whose client tells servers apart by their ports.
+    pub(crate) fn at(
+        client: &Arc<ClientConfig>,
+        server: &Arc<ServerConfig>,
+        name: &str,
+        port: u16,
+    ) -> Self {
+        let to = ServerName::try_from(name.to_owned()).unwrap();
+        let at = Handshake::client_at(Arc::clone(client), to, port);
+        Self { client: at, ..Self::new(client, server, name) }
+    }
+
     pub(crate) fn delivery(mut self, delivery: Delivery) -> Self {
         self.delivery = delivery;
         self

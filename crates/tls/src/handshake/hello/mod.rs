@@ -11,9 +11,9 @@ pub(crate) mod retry;
 
 use std::sync::Arc;
 
-use pki_types::ServerName;
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
+use super::client_session::Destination;
 use super::established::Established;
 use super::flow::{Command, Flow, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question, SharedHello};
@@ -43,11 +43,11 @@ pub(crate) async fn server(
 pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    to: Destination,
 ) -> Result<Established, Error> {
     flow.order(first_limit(&config.common));
-    let session = client_session::offerable(&mut flow, &config, &name).await?;
-    let mut offer = Offer::new(&config, name, session)?;
+    let session = client_session::offerable(&mut flow, &config, &to).await?;
+    let mut offer = Offer::new(&config, to, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     let hello = ServerHello::parse(message.body())?;

@@ -6,14 +6,15 @@ use pki_types::{ServerName, UnixTime};
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
-    CompressionMethod, EcPointFormat, ExtensionType, Grease, HandshakeMessage, HostName,
-    KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion, PskBinder,
-    PskIdentity, PskKeyExchangeMode, ServerNameOffer,
+    CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
+    HostName, KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion,
+    PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer,
 };
 
 use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::client_session::Destination;
 use crate::handshake::compression;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
@@ -27,7 +28,7 @@ pub(crate) struct Offer {
     pub(crate) message: Vec<u8>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Vec<u8>,
-    pub(crate) server_name: ServerName<'static>,
+    pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
     /// Whether the last hello offered early data.
@@ -40,7 +41,7 @@ pub(crate) struct Offer {
 impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
-        server_name: ServerName<'static>,
+        to: Destination,
         session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
         // One call for all public values.
@@ -64,7 +65,7 @@ impl Offer {
             message: Vec::new(),
             random: *random,
             session_id: session_id.to_vec(),
-            server_name,
+            to,
             session,
             early_data: false,
             exchanges,
@@ -232,7 +233,7 @@ impl Offer {
             .collect();
         let protocols: Vec<ProtocolName<'_>> =
             common.alpn.iter().map(|name| ProtocolName(name)).collect();
-        let host = match &self.server_name {
+        let host = match &self.to.name {
             ServerName::DnsName(name) if config.send_server_name => {
                 Some(HostName::new(name.as_ref().as_bytes())?)
             }
@@ -253,6 +254,8 @@ impl Offer {
         let ticket = session12.filter(|session| session.by_ticket);
         let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
         let schemes = common.schemes_for(highest);
+        let authorities: Vec<DistinguishedName<'_>> =
+            config.certificate_authorities.iter().map(|name| DistinguishedName(name)).collect();
         let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
@@ -277,6 +280,8 @@ impl Offer {
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
             compress_certificate: (tls13 && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
+            certificate_authorities: (tls13 && !authorities.is_empty())
+                .then_some(List::of(&authorities)),
             server_certificate_type: certificate_type::offer(&config.server_certificate_types),
             client_certificate_type: certificate_type::offer(&config.client_certificate_types),
             extended_master_secret: tls12.then_some(()),
@@ -319,7 +324,7 @@ impl Offer {
         flow.send_with(
             |out| {
                 out.extend_from_slice(message);
-                Ok(())
+                Ok::<(), Error>(())
             },
             |_| {},
         )

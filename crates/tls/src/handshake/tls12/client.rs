@@ -68,7 +68,7 @@ pub(crate) async fn handshake(
     facts.peer_signature_scheme = Some(scheme);
     let request = receive_request_and_done(flow, &mut transcript).await?;
     let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
 
     let chosen = match &request {
         None => None,

@@ -224,8 +224,8 @@ pub(crate) async fn resume(
     // The same session goes on, under a new ticket if there is one.
     (next.identity, next.by_ticket, next.created, next.lifetime) = old;
     match ticket {
-        Some(ticket) => client_session::keep_ticket(config, &offer.server_name, next, ticket),
-        None => client_session::keep(config, &offer.server_name, &next),
+        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
+        None => client_session::keep(config, &offer.to, &next),
     }
     let extended = facts.extended_main_secret;
     Ok(Established {
@@ -271,10 +271,10 @@ pub(crate) fn keep_new(
     let mut session = client_session::template(config, facts, suite, None);
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
-        client_session::keep_ticket(config, &offer.server_name, session, ticket);
+        client_session::keep_ticket(config, &offer.to, session, ticket);
     } else if !hello.session_id_echo.is_empty() {
         session.identity = hello.session_id_echo.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
-        client_session::keep(config, &offer.server_name, &session);
+        client_session::keep(config, &offer.to, &session);
     }
 }

@@ -47,7 +47,12 @@ impl<'c> Wishes<'c> {
     pub(crate) fn of_server(request: &CertificateRequest<'_>, config: &'c ClientConfig) -> Self {
         let ours = &config.common.certificate_compression;
         let theirs = request.extensions.compress_certificate;
-        Self { compression: compression::choose(ours, theirs), ..Self::default() }
+        Self {
+            // What a server asks for in its request, a client may staple. RFC 9846 4.5.1.1
+            ocsp: request.extensions.status_request.is_some(),
+            timestamps: request.extensions.signed_certificate_timestamp.is_some(),
+            compression: compression::choose(ours, theirs),
+        }
     }
 }
 
@@ -78,8 +83,8 @@ impl<'c> Asked<'c> {
     pub(crate) fn of_client(config: &'c ServerConfig, facts: &Facts) -> Self {
         Self {
             side: Side::Client,
-            ocsp: false,
-            timestamps: false,
+            ocsp: config.request_ocsp,
+            timestamps: config.request_timestamps,
             certificate_type: facts.client_certificate_type,
             schemes: &config.common.signature_schemes,
             compression: config.common.offered_compression(),
@@ -115,10 +120,32 @@ pub(crate) fn send_certificate(
     context: &[u8],
     wishes: Wishes<'_>,
 ) -> Result<(), Error> {
+    let credential = credential.map(Arc::as_ref);
+    flow.send_with(|out| write(credential, context, wishes, out), |bytes| transcript.add(bytes))
+}
+
+/// Makes every compressed form of a certificate, so that no handshake has to: that takes milliseconds.
+pub(crate) fn compress_ahead(credential: &Credential, algorithms: &compression::Algorithms) {
+    for algorithm in algorithms {
+        for (ocsp, timestamps) in [(false, false), (false, true), (true, false), (true, true)] {
+            let wishes = Wishes { ocsp, timestamps, compression: Some(algorithm) };
+            // What fails here is tried again in a handshake, which has somebody to tell.
+            let _ = write(Some(credential), &[], wishes, &mut Vec::new());
+        }
+    }
+}
+
+/// Writes our chain or raw key, or a client's empty list, into a Certificate or CompressedCertificate.
+fn write(
+    credential: Option<&Credential>,
+    context: &[u8],
+    wishes: Wishes<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     let Some(credential) = credential else {
         let chain = List::of(&[]);
         let message = Certificate { certificate_request_context: context, certificate_list: chain };
-        return flow.send(&message, transcript);
+        return Ok(message.encode(out)?);
     };
     let timestamps = credential.timestamps().filter(|_| wishes.timestamps);
     let staple = credential.staple().filter(|_| wishes.ocsp);
@@ -131,30 +158,22 @@ pub(crate) fn send_certificate(
         Some(key) => Certificate::encode_chain(context, &[key], &of_leaf, out),
         None => Certificate::encode_chain(context, credential.chain(), &of_leaf, out),
     };
-    let compressed = match wishes.compression {
-        None => None,
-        Some(algorithm) => {
-            let make = || {
-                let mut message = Vec::new();
-                encode(&mut message)?;
-                compression::compress(algorithm.as_ref(), &message)
-            };
-            let form = Form {
-                algorithm: algorithm.algorithm(),
-                staple: staple.is_some(),
-                timestamps: timestamps.is_some(),
-            };
-            credential.compressed().get_or_make(form, make)?
-        }
+    let Some(algorithm) = wishes.compression else { return Ok(encode(out)?) };
+    let make = || {
+        let mut message = Vec::new();
+        encode(&mut message)?;
+        compression::compress(algorithm.as_ref(), &message)
     };
-    let write = |out: &mut Vec<u8>| match &compressed {
-        None => encode(out),
-        Some(message) => {
-            out.extend_from_slice(message);
-            Ok(())
-        }
+    let form = Form {
+        algorithm: algorithm.algorithm(),
+        staple: staple.is_some(),
+        timestamps: timestamps.is_some(),
     };
-    flow.send_with(write, |bytes| transcript.add(bytes))
+    match &credential.compressed().get_or_make(form, make)? {
+        None => encode(out)?,
+        Some(message) => out.extend_from_slice(message),
+    }
+    Ok(())
 }
 
 /// Proves that we have the key of the certificate sent. RFC 9846 4.5.2

@@ -119,7 +119,7 @@ pub(crate) async fn handshake(
     flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
     let secret = || main.main.resumption_secret(&transcript.digest());
-    let tickets = session::taker(config, &offer.server_name, &facts, suite, authenticated, secret);
+    let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
     Ok(Established {
         facts,
         exporter: main.exporter,
@@ -157,7 +157,7 @@ async fn authenticate_server(
     let server = auth::receive(flow, transcript, &certificate, asked).await?;
     let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
     let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.server_name), now).await?;
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
     facts.peer_signature_scheme = Some(scheme);
     shown.into_facts(facts);
     Ok(request)

@@ -314,6 +314,8 @@ fn send_certificate_request(
             signature_algorithms_cert: for_certificates.map(List::of),
             certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
             compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
+            status_request: config.request_ocsp.then_some(()),
+            signed_certificate_timestamp: config.request_timestamps.then_some(()),
             ..Default::default()
         },
     };

@@ -14,6 +14,7 @@ use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::config::verifier::AcceptAnyPeer;
+use crate::handshake::client_session::Destination;
 use crate::handshake::coroutine::Coroutine;
 use crate::handshake::{Handshake, hello};
 
@@ -66,7 +67,13 @@ impl Scene {
                 Puppet::new(|flow| Coroutine::new(hello::server(flow, self.server())), script)
             }
             Side::Server => Puppet::new(
-                |flow| Coroutine::new(hello::client(flow, self.client(), name())),
+                |flow| {
+                    Coroutine::new(hello::client(
+                        flow,
+                        self.client(),
+                        Destination { name: name(), port: None },
+                    ))
+                },
                 script,
             ),
         }

@@ -283,12 +283,17 @@ fn a_tls12_server_hello_chooses_from_the_offer() {
     }
 }
 
-fn scene(victim: Side, fits: impl Fn(&Scene) -> bool) -> Scene {
+pub(super) fn scene(victim: Side, fits: impl Fn(&Scene) -> bool) -> Scene {
     scenes().find(|scene| scene.victim == victim && fits(scene)).unwrap()
 }
 
 /// Plays with the nth message of this kind changed.
-fn bend(scene: Scene, kind: Type, nth: usize, edit: impl Fn(&[u8]) -> Vec<u8>) -> Outcome {
+pub(super) fn bend(
+    scene: Scene,
+    kind: Type,
+    nth: usize,
+    edit: impl Fn(&[u8]) -> Vec<u8>,
+) -> Outcome {
     let mut seen = 0;
     let outcome = scene.play(|_, due| {
         seen += usize::from(due.kind() == Some(kind));
@@ -305,7 +310,7 @@ fn bend(scene: Scene, kind: Type, nth: usize, edit: impl Fn(&[u8]) -> Vec<u8>) -
     outcome
 }
 
-fn encoded<'m>(message: &impl HandshakeMessage<'m>) -> Vec<u8> {
+pub(super) fn encoded<'m>(message: &impl HandshakeMessage<'m>) -> Vec<u8> {
     let mut out = Vec::new();
     message.encode(&mut out).unwrap();
     out
@@ -320,7 +325,7 @@ fn group(hello: &mut ServerHello<'_>, group: NamedGroup) {
     hello.extensions.key_share = Some(ServerKeyShare::SelectedGroup(group));
 }
 
-fn assert_alert(outcome: &Outcome, expected: Alert, number: usize) {
+pub(super) fn assert_alert(outcome: &Outcome, expected: Alert, number: usize) {
     let alert = match outcome {
         Outcome::Failed(error) => error.alert(),
         Outcome::Connected(_) | Outcome::Waits => None,

@@ -8,6 +8,7 @@ mod content;
 mod order;
 mod puppet;
 mod records;
+mod staples;
 
 use tercel_wire::ProtocolVersion;
 

@@ -1,22 +1,25 @@
-//! Certificate chains with their keys, and the choice among them.
+//! Certificate chains with their keys.
 //!
 //! Must not know: handshakes. A credential is parsed once, when the configuration is built.
-//! Next: [`super::policy::SelectCredential`].
+//! Next: [`request`] and [`set`], the choice among several.
+
+mod error;
+mod request;
+mod set;
 
 use core::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
-use tercel_wire::{
-    CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, Reader, SerializedSct,
-    SignatureScheme,
-};
+use tercel_wire::{CertificateType, List, Reader, SerializedSct, SignatureScheme};
 
 use super::compressed_forms::CompressedForms;
-use super::policy::{SelectCredential, Side};
-use super::scheme::{self, SchemeSet};
+use super::scheme;
+
+pub use error::CredentialError;
+pub use request::CredentialRequest;
+pub use set::Credentials;
 
 /// A certificate chain, or a raw public key, and the means to sign with its key.
 pub struct Credential {
@@ -32,51 +35,21 @@ pub struct Credential {
     /// Schemes this credential may sign with, best first.
     schemes: Vec<SignatureScheme>,
     must_match_issuer: bool,
+    /// The issuers of the chain's certificates, each a whole DER Name; empty for a raw public key.
+    issuers: Vec<Vec<u8>>,
     compressed: CompressedForms,
     /// How the chain's certificates are signed; `None` is a way we do not know.
     chain_signatures: Vec<Option<SignatureAlgorithm>>,
 }
 
 /// Where a credential's key lives.
+#[derive(Clone)]
 pub(crate) enum Key {
     /// Here, or behind an object that answers at once.
     Here(Arc<dyn Signer>),
     /// Elsewhere: every signature is a [`crate::SignQuestion`].
     Remote,
 }
-
-/// Why a credential cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CredentialError {
-    /// There is no certificate in the chain.
-    EmptyChain,
-    /// The leaf certificate cannot be read.
-    BadCertificate,
-    /// The private key cannot be read, or is of a kind or size that is not supported.
-    BadKey,
-    /// The private key does not belong to the leaf certificate or raw public key.
-    KeyMismatch,
-    /// The list of signed certificate timestamps is malformed or empty.
-    BadTimestamps,
-    /// The raw public key cannot be read, or is of a kind or size that is not supported.
-    BadPublicKey,
-}
-
-impl fmt::Display for CredentialError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EmptyChain => "the certificate chain is empty",
-            Self::BadCertificate => "the leaf certificate cannot be read",
-            Self::BadKey => "the private key cannot be read or is not supported",
-            Self::KeyMismatch => "the private key does not belong to the certificate or public key",
-            Self::BadPublicKey => "the public key cannot be read or is not supported",
-            Self::BadTimestamps => "the list of signed certificate timestamps is malformed",
-        })
-    }
-}
-
-impl std::error::Error for CredentialError {}
 
 impl Credential {
     /// A chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1).
@@ -184,6 +157,7 @@ impl Credential {
         names: Vec<String>,
     ) -> Self {
         let chain_signatures = tercel_pki::signature_algorithms(&chain);
+        let issuers = chain.iter().filter_map(|one| tercel_pki::issuer(one).ok()).collect();
         Self {
             chain,
             raw_key,
@@ -194,6 +168,7 @@ impl Credential {
             signed_certificate_timestamps: None,
             schemes: scheme::for_key(kind),
             must_match_issuer: false,
+            issuers,
             compressed: CompressedForms::default(),
             chain_signatures,
         }
@@ -205,6 +180,29 @@ impl Credential {
         self.ocsp_response = Some(response).filter(|response| !response.is_empty());
         self.compressed = CompressedForms::default();
         self
+    }
+
+    /// The same credential with this OCSP response (DER) in place of its own, or with none if it is empty.
+    ///
+    /// Cheap: the key is shared and nothing is parsed or checked again, so that a server can do it whenever
+    /// its responder has news; see [`Credentials::renew_ocsp_response`].
+    #[must_use]
+    pub fn with_ocsp_response(&self, response: Vec<u8>) -> Self {
+        let copy = Self {
+            chain: self.chain.clone(),
+            raw_key: self.raw_key.clone(),
+            key: self.key.clone(),
+            kind: self.kind,
+            names: self.names.clone(),
+            ocsp_response: None,
+            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
+            schemes: self.schemes.clone(),
+            must_match_issuer: self.must_match_issuer,
+            issuers: self.issuers.clone(),
+            compressed: CompressedForms::default(),
+            chain_signatures: self.chain_signatures.clone(),
+        };
+        copy.ocsp_response(response)
     }
 
     /// Sends a `SignedCertificateTimestampList` with the leaf: its length in two bytes, then each
@@ -317,152 +315,4 @@ fn leaf_kind(chain: &[CertificateDer<'_>]) -> Result<KeyKind, CredentialError> {
 fn raw_kind(public_key: &SubjectPublicKeyInfoDer<'_>) -> Result<KeyKind, CredentialError> {
     let key = PublicKey::from_spki(public_key).map_err(|_| CredentialError::BadPublicKey)?;
     Ok(key.kind())
-}
-
-/// What a credential must fit.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CredentialRequest<'a> {
-    /// Whose credential is wanted: our own side.
-    pub side: Side,
-    /// The version agreed.
-    pub version: ProtocolVersion,
-    /// The host name a client asked for; `None` on the client side, and for clients that name none.
-    pub server_name: Option<&'a str>,
-    /// What the peer can verify in handshake signatures.
-    pub signature_schemes: List<'a, SignatureScheme>,
-    /// What the peer can verify in certificates, if it says so apart. RFC 9846 4.3.3
-    pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
-    /// Those of `signature_schemes` that we have: read once, asked often.
-    pub(crate) known: SchemeSet,
-    /// The same of `certificate_signature_schemes`.
-    pub(crate) known_in_certificates: Option<SchemeSet>,
-    /// The groups a TLS 1.2 client supports, which bind ECDSA certificates too. RFC 8422 5.1
-    pub groups: Option<List<'a, NamedGroup>>,
-    /// The forms that the peer accepts: X.509 unless it said otherwise. RFC 7250
-    pub certificate_types: List<'a, CertificateType>,
-    /// TLS 1.2: whether the cipher suites in common allow (RSA, ECDSA and EdDSA) keys.
-    pub key_kinds: (bool, bool),
-    /// The authorities the peer says it trusts.
-    pub authorities: Option<List<'a, DistinguishedName<'a>>>,
-}
-
-impl CredentialRequest<'_> {
-    /// The scheme with which this credential can answer, or `None` if it does not fit.
-    #[must_use]
-    pub fn scheme_for(&self, credential: &Credential) -> Option<SignatureScheme> {
-        let (rsa, ecdsa) = self.key_kinds;
-        let allowed = match credential.kind {
-            KeyKind::Rsa | KeyKind::RsaPss => rsa,
-            _ => ecdsa,
-        };
-        if !self.certificate_types.contains(credential.certificate_type()) {
-            return None;
-        }
-        if !allowed || !self.curve_fits(credential.kind) || !self.issuer_fits(credential) {
-            return None;
-        }
-        credential.schemes.iter().copied().find(|scheme| {
-            self.known.has(*scheme) && scheme::usable(*scheme, credential.kind, self.version)
-        })
-    }
-
-    /// Whether the peer can verify the signatures of all certificates of this chain, as far as it says.
-    ///
-    /// A chain of which it cannot is still better than none: the peer may know its issuer already.
-    /// RFC 9846 4.5.1.2, RFC 5246 7.4.2
-    #[must_use]
-    pub fn can_verify_chain(&self, credential: &Credential) -> bool {
-        let theirs = self.known_in_certificates.unwrap_or(self.known);
-        let known =
-            |algorithm| theirs.iter().any(|each| scheme::algorithm(each) == Some(algorithm));
-        credential.chain_signatures.iter().all(|algorithm| algorithm.is_some_and(known))
-    }
-
-    fn curve_fits(&self, kind: KeyKind) -> bool {
-        if self.version != ProtocolVersion::TLS1_2 || self.side == Side::Client {
-            return true;
-        }
-        match (&self.groups, scheme::curve(kind)) {
-            (Some(groups), Some(curve)) => groups.contains(curve),
-            _ => true,
-        }
-    }
-
-    fn issuer_fits(&self, credential: &Credential) -> bool {
-        if !credential.must_match_issuer {
-            return true;
-        }
-        let Some(authorities) = &self.authorities else { return false };
-        let issuers: Vec<_> =
-            credential.chain.iter().filter_map(|c| tercel_pki::issuer(c).ok()).collect();
-        authorities.iter().any(|name| issuers.iter().any(|issuer| issuer == name.0))
-    }
-}
-
-/// A set of credentials that can be replaced while connections are being made.
-///
-/// The first whose leaf covers the name asked for and whose key fits wins; if no leaf covers the name,
-/// the first that fits. Among those, one whose whole chain the peer can verify goes first.
-pub struct Credentials {
-    current: ArcSwap<Vec<Arc<Credential>>>,
-    require_known_name: bool,
-}
-
-impl Credentials {
-    /// A set, in order of preference.
-    #[must_use]
-    pub fn new(credentials: Vec<Credential>) -> Self {
-        Self { current: ArcSwap::from_pointee(shared(credentials)), require_known_name: false }
-    }
-
-    /// Refuses clients whose server name no leaf covers, with `unrecognized_name`. RFC 6066 3
-    #[must_use]
-    pub fn require_known_name(mut self) -> Self {
-        self.require_known_name = true;
-        self
-    }
-
-    /// Puts another set in place. Handshakes under way keep what they chose; nothing is dropped.
-    pub fn replace(&self, credentials: Vec<Credential>) {
-        self.current.store(Arc::new(shared(credentials)));
-    }
-
-    /// Whether there are credentials, and all are of other types than these.
-    pub(crate) fn lacks_type_of(&self, types: &List<'_, CertificateType>) -> bool {
-        let current = self.current.load();
-        !current.is_empty() && !current.iter().any(|own| types.contains(own.certificate_type()))
-    }
-
-    /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.
-    #[must_use]
-    pub fn refuses_name(&self, host: Option<&str>) -> bool {
-        self.require_known_name
-            && host.is_some_and(|host| !self.current.load().iter().any(|c| c.covers(host)))
-    }
-}
-
-impl SelectCredential for Credentials {
-    fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
-        if self.refuses_name(request.server_name) {
-            return None;
-        }
-        let current = self.current.load();
-        let fitting = || current.iter().filter(|each| request.scheme_for(each).is_some());
-        let named =
-            |each: &&Arc<Credential>| request.server_name.is_some_and(|host| each.covers(host));
-        let verifiable = |each: &&Arc<Credential>| request.can_verify_chain(each);
-        let best_named = fitting().filter(named).find(verifiable).or_else(|| fitting().find(named));
-        best_named.or_else(|| fitting().find(verifiable)).or_else(|| fitting().next()).cloned()
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.current.load().iter()).finish()
-    }
-}
-
-fn shared(credentials: Vec<Credential>) -> Vec<Arc<Credential>> {
-    credentials.into_iter().map(Arc::new).collect()
 }

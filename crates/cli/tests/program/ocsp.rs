@@ -1,0 +1,189 @@
+//! OCSP staples made, served and checked by OpenSSL, and by us. Without OpenSSL there is nobody to make them.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use rcgen::{
+    CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose, SerialNumber,
+};
+
+use super::support::{Folder, Server, connect, run};
+
+const VERSIONS: [&str; 2] = ["--tls1.3", "--tls1.2"];
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+/// An authority with a responder and a leaf for localhost, as files, and OpenSSL to speak for them.
+struct Scene {
+    folder: Folder,
+    cert: String,
+    key: String,
+    ca: String,
+}
+
+impl Scene {
+    /// `None` without OpenSSL.
+    fn new() -> Option<Self> {
+        if Command::new("openssl").arg("version").output().is_err() {
+            eprintln!("skipped: there is no openssl");
+            return None;
+        }
+        let folder = Folder::new();
+        let named = |name: &str| {
+            let mut params = CertificateParams::default();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params
+        };
+        let mut params = named("authority");
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        folder.write("ca.key", ca.key().serialize_pem());
+        let mut params = named("responder");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::OcspSigning];
+        let key = KeyPair::generate().unwrap();
+        folder.write("responder.pem", params.signed_by(&key, &ca).unwrap().pem());
+        folder.write("responder.key", key.serialize_pem());
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.serial_number = Some(SerialNumber::from(0x4711_u64));
+        let key = KeyPair::generate().unwrap();
+        let cert = folder.write("leaf.pem", params.signed_by(&key, &ca).unwrap().pem());
+        let key = folder.write("leaf.key", key.serialize_pem());
+        let ca = folder.write("ca.pem", ca.pem());
+        Some(Self { cert, key, ca, folder })
+    }
+
+    /// A response by this signer, when the authority's list says so of the leaf.
+    fn response(&self, entry: &str, signer: &str, more: &[&str]) -> String {
+        self.folder.write("index.txt", format!("{entry}\t4711\tunknown\t/CN=leaf\n"));
+        let made = Command::new("openssl")
+            .current_dir(&self.folder.0)
+            .args(["ocsp", "-index", "index.txt", "-CA", "ca.pem", "-issuer", "ca.pem"])
+            .args(["-rsigner", &format!("{signer}.pem"), "-rkey", &format!("{signer}.key")])
+            .args(more)
+            .args(["-cert", "leaf.pem", "-respout", "response.der", "-ndays", "1", "-noverify"])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        self.folder.file("response.der").display().to_string()
+    }
+
+    fn good(&self) -> String {
+        self.response(GOOD, "ca", &[])
+    }
+
+    /// Our server, with this response stapled.
+    fn serve(&self, response: &str) -> Server {
+        let options = ["--cert", &self.cert, "--key", &self.key, "--ocsp", response];
+        Server::start(&options)
+    }
+
+    fn trust(&self) -> [&str; 5] {
+        ["--ca", &self.ca, "--name", "localhost", "--require-ocsp"]
+    }
+}
+
+/// Entries of the authority's list: valid until 2099, and revoked in 2025.
+const GOOD: &str = "V\t20991231235959Z\t";
+const REVOKED: &str = "R\t20991231235959Z\t250101000000Z";
+
+#[test]
+fn what_openssl_says_of_a_certificate_is_believed() {
+    let Some(scene) = Scene::new() else { return };
+    for (entry, signer, more, refusal) in [
+        (GOOD, "ca", &[][..], None),
+        (GOOD, "responder", &[], None),
+        (GOOD, "responder", &["-resp_key_id"], None),
+        (GOOD, "ca", &["-sha256"], None),
+        (GOOD, "ca", &["-rmd", "sha512"], None),
+        (REVOKED, "ca", &[], Some("revoked")),
+        (GOOD, "responder", &["-resp_no_certs"], Some("not signed by")),
+        (GOOD, "leaf", &[], Some("not signed by")),
+    ] {
+        let server = scene.serve(&scene.response(entry, signer, more));
+        for version in VERSIONS {
+            let options = [&scene.trust()[..], &[version]].concat();
+            let outcome = connect(&server.address, &options, GET);
+            match refusal {
+                None => assert_eq!(outcome.success().reported("ocsp-staple"), ["yes"]),
+                Some(words) => assert!(outcome.failure().contains(words), "{}", outcome.said),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_without_a_staple_is_refused_if_one_is_required() {
+    let server = Server::start(&[]);
+    server.connect(&[], GET).success();
+    let outcome = server.connect(&["--require-ocsp"], GET);
+    assert!(outcome.failure().contains("OCSP response is required"), "{}", outcome.said);
+}
+
+#[test]
+fn a_response_that_is_none_is_refused_at_the_start() {
+    let folder = Folder::new();
+    let leaf = super::support::Leaf::new("localhost", 4000);
+    let options = leaf.write(&folder, "leaf");
+    let pem = options[1].clone();
+    let mut command = super::support::tercel();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--ocsp", &pem]).args(options);
+    let outcome = run(&mut command, b"");
+    assert!(outcome.failure().contains("no OCSP response in DER"), "{}", outcome.said);
+}
+
+#[test]
+fn openssl_believes_what_our_server_staples() {
+    let Some(scene) = Scene::new() else { return };
+    let server = scene.serve(&scene.good());
+    for version in ["-tls1_3", "-tls1_2"] {
+        let mut command = Command::new("openssl");
+        command.args(["s_client", "-connect", &server.address, "-servername", "localhost"]);
+        command.args(["-CAfile", &scene.ca, "-verify_return_error", "-status", version]);
+        let text = run(&mut command, b"Q\n").success().text();
+        assert!(text.contains("OCSP Response Status: successful"), "{text}");
+        assert!(text.contains("Cert Status: good"), "{text}");
+        assert!(text.contains("Serial Number: 4711"), "{text}");
+    }
+}
+
+#[test]
+fn our_client_believes_what_an_openssl_server_staples() {
+    let Some(scene) = Scene::new() else { return };
+    for (entry, accepted) in [(GOOD, true), (REVOKED, false)] {
+        let response = scene.response(entry, "responder", &[]);
+        let server = Command::new("openssl")
+            .args(["s_server", "-accept", "127.0.0.1:0", "-cert", &scene.cert, "-key", &scene.key])
+            .args(["-status_file", &response, "-www"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut server = Ended(server);
+        let lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
+        let address = lines
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned));
+        let address = address.expect("openssl says where it listens");
+        for version in VERSIONS {
+            let options = [&scene.trust()[..], &[version]].concat();
+            let outcome = connect(&address, &options, GET);
+            if accepted {
+                assert_eq!(outcome.success().reported("ocsp-staple"), ["yes"]);
+            } else {
+                assert!(outcome.failure().contains("revoked"), "{}", outcome.said);
+            }
+        }
+    }
+}
+
+/// A program that is ended when dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,202 @@
+//! Whose word an OCSP response has to be, and how it is signed. RFC 6960 4.2.2.2
+
+use pki_types::CertificateDer;
+use rcgen::{
+    CertificateParams, CustomExtension, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose,
+};
+use tercel_crypto::SignatureAlgorithm;
+use tercel_pki::{
+    ChainVerifier, OcspPolicy, RefusalReason, Staple, Usage, subject_public_key_info,
+};
+
+use super::{ACCEPTED, Scene, TODAY, TOMORROW};
+use crate::ocsp_maker::{Response, Single, responder_by_key, responder_by_name};
+use crate::support::{Authority, P256, Pki, ca_params, der, key, leaf_params, now, service};
+
+#[test]
+fn the_issuer_may_be_the_anchor_itself() {
+    let mut scene = Scene::new();
+    let leaf = service().signed_by(&key(P256), &scene.pki.root).unwrap();
+    scene.chain = vec![leaf.der().clone()];
+    let root = subject_public_key_info(scene.pki.root.der()).unwrap();
+    let response = Response::new(Single::new(&scene.chain[0], root, TODAY, TOMORROW));
+    assert_eq!(scene.judged(&response.sign(&scene.pki.root.key().serialize_der())), ACCEPTED);
+    let intermediate = response.sign(&scene.pki.intermediate.key().serialize_der());
+    assert_eq!(scene.judged(&intermediate), Err(RefusalReason::StapleUntrusted));
+}
+
+#[test]
+fn only_the_issuer_and_its_delegates_are_believed() {
+    let scene = Scene::new();
+    let refused = Err(RefusalReason::StapleUntrusted);
+    let response = scene.response();
+    // A stranger, the leaf itself, the authority above the issuer: each under the issuer's name and under its own.
+    let (root, stranger) = (&scene.pki.root, Pki::new());
+    for signer in [root, &stranger.intermediate] {
+        let key = signer.key().serialize_der();
+        assert_eq!(scene.judged(&response.sign(&key)), refused);
+        let mut own = response.clone();
+        own.responder = responder_by_key(subject_public_key_info(signer.der()).unwrap());
+        own.certificates = vec![signer.der().to_vec()];
+        assert_eq!(scene.judged(&own.sign(&key)), refused);
+    }
+    // The issuer's signature under another's name.
+    let mut wrong = response.clone();
+    wrong.responder = responder_by_name(&tercel_pki::issuer(&scene.chain[1]).unwrap());
+    assert_eq!(scene.judged(&scene.sign(&wrong)), refused);
+}
+
+/// A certificate to answer for `issuer`, and its key.
+pub(super) fn delegate(
+    issuer: &Authority,
+    change: impl FnOnce(&mut CertificateParams),
+) -> (CertificateDer<'static>, KeyPair) {
+    let mut params = leaf_params(&[]);
+    params.distinguished_name.push(rcgen::DnType::CommonName, "responder");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::OcspSigning];
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    change(&mut params);
+    let key = key(P256);
+    (params.signed_by(&key, issuer).unwrap().der().clone(), key)
+}
+
+/// The scene's response by this delegate, which is sent along.
+pub(super) fn delegated(
+    scene: &Scene,
+    (certificate, key): &(CertificateDer<'static>, KeyPair),
+) -> Vec<u8> {
+    let mut response = scene.response();
+    response.responder = responder_by_key(subject_public_key_info(certificate).unwrap());
+    response.certificates = vec![certificate.to_vec()];
+    response.sign(&key.serialize_der())
+}
+
+#[test]
+fn a_delegate_of_the_issuer_is_believed() {
+    let scene = Scene::new();
+    let delegate = delegate(&scene.pki.intermediate, |_| {});
+    assert_eq!(scene.judged(&delegated(&scene, &delegate)), ACCEPTED);
+    // Named by its name, and not the first of the certificates.
+    let mut response = scene.response();
+    let own = self_named(&delegate.0);
+    response.responder = responder_by_name(&own);
+    response.certificates = vec![scene.pki.root.der().to_vec(), delegate.0.to_vec()];
+    assert_eq!(scene.judged(&response.sign(&delegate.1.serialize_der())), ACCEPTED);
+}
+
+/// The subject of a delegate: what a certificate that it issued would have as issuer.
+fn self_named(certificate: &CertificateDer<'_>) -> Vec<u8> {
+    let tbs = der::content(der::split(der::content(certificate)).0);
+    let mut rest = tbs;
+    // version, serialNumber, signature, issuer, validity
+    for _ in 0..5 {
+        rest = der::split(rest).1;
+    }
+    der::split(rest).0.to_vec()
+}
+
+#[test]
+fn a_delegate_must_be_certified_for_that_by_this_issuer() {
+    let scene = Scene::new();
+    let refused = Err(RefusalReason::StapleUntrusted);
+    let issuer = &scene.pki.intermediate;
+    let namesake = Authority::self_signed(ca_params("Intermediate"), key(P256)).unwrap();
+    let wrong = [
+        // Not for this use.
+        delegate(issuer, |params| params.extended_key_usages.clear()),
+        delegate(issuer, |params| {
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        }),
+        delegate(issuer, |params| {
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
+        }),
+        delegate(issuer, |params| params.key_usages = vec![KeyUsagePurpose::KeyAgreement]),
+        // Not at this time.
+        delegate(issuer, |params| params.not_after = rcgen::date_time_ymd(2026, 5, 1)),
+        // Not by this issuer: by the one above, and by another of its name.
+        delegate(&scene.pki.root, |_| {}),
+        delegate(&namesake, |_| {}),
+        // With a demand that nobody here understands.
+        delegate(issuer, |params| {
+            let mut extension = CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
+            extension.set_criticality(true);
+            params.custom_extensions.push(extension);
+        }),
+    ];
+    for (index, wrong) in wrong.iter().enumerate() {
+        assert_eq!(scene.judged(&delegated(&scene, wrong)), refused, "{index}");
+    }
+    // A delegate that is not shown, and one whose key did not sign.
+    let delegate = delegate(issuer, |_| {});
+    let mut response = scene.response();
+    response.responder = responder_by_key(subject_public_key_info(&delegate.0).unwrap());
+    assert_eq!(scene.judged(&response.sign(&delegate.1.serialize_der())), refused);
+    response.certificates = vec![delegate.0.to_vec()];
+    assert_eq!(scene.judged(&response.sign(&key(P256).serialize_der())), refused);
+}
+
+#[test]
+fn only_the_first_certificates_are_looked_at() {
+    let scene = Scene::new();
+    let delegate = delegate(&scene.pki.intermediate, |_| {});
+    for (before, expected) in [(3, ACCEPTED), (4, Err(RefusalReason::StapleUntrusted))] {
+        let mut response = scene.response();
+        response.responder = responder_by_key(subject_public_key_info(&delegate.0).unwrap());
+        response.certificates = vec![scene.pki.root.der().to_vec(); before];
+        response.certificates.push(delegate.0.to_vec());
+        assert_eq!(scene.judged(&response.sign(&delegate.1.serialize_der())), expected);
+    }
+}
+
+#[test]
+fn a_signature_must_be_of_an_accepted_kind() {
+    let scene = Scene::new();
+    let key = scene.pki.intermediate.key().serialize_der();
+    let ecdsa_with = |last: u8| [0x30, 10, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, last];
+    let response = scene.response();
+    let sha512 = response.sign_as(&key, SignatureAlgorithm::EcdsaSha512, &ecdsa_with(4));
+    assert_eq!(scene.judged(&sha512), ACCEPTED);
+    let refused = Err(RefusalReason::StapleUntrusted);
+    let mislabelled = response.sign_as(&key, SignatureAlgorithm::EcdsaSha512, &ecdsa_with(2));
+    assert_eq!(scene.judged(&mislabelled), refused);
+    // ecdsa-with-SHA1
+    let sha1 = [0x30, 9, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1];
+    let labelled_weak = response.sign_as(&key, SignatureAlgorithm::EcdsaSha256, &sha1);
+    assert_eq!(scene.judged(&labelled_weak), refused);
+    // Good in itself, and turned off.
+    let only: Vec<_> = tercel_pki::CertificateAlgorithm::ALL
+        .iter()
+        .copied()
+        .filter(|one| one.algorithm() == SignatureAlgorithm::EcdsaSha256)
+        .collect();
+    let verifier = ChainVerifier::builder(scene.pki.roots())
+        .ocsp_policy(OcspPolicy::Require)
+        .algorithms(&only)
+        .build()
+        .unwrap();
+    let outcome = |response: &[u8]| {
+        let staple = Some(Staple::Response(response));
+        verifier.verify(Usage::Server, &scene.chain, None, staple, now()).map_err(|r| r.reason)
+    };
+    assert_eq!(outcome(&scene.sign(&response)), ACCEPTED);
+    assert_eq!(outcome(&sha512), refused);
+}
+
+#[test]
+fn every_kind_of_issuer_can_speak() {
+    for (kind, algorithm, identifier) in [
+        (
+            &rcgen::PKCS_RSA_SHA256,
+            SignatureAlgorithm::RsaPkcs1Sha256,
+            &[0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11, 5, 0][..],
+        ),
+        (&rcgen::PKCS_ED25519, SignatureAlgorithm::Ed25519, &[0x30, 5, 6, 3, 0x2b, 0x65, 0x70]),
+    ] {
+        let pki = Pki::with_keys(kind);
+        let chain = pki.chain(&service());
+        let scene = Scene { pki, chain };
+        let key = scene.pki.intermediate.key().serialize_der();
+        let response = scene.response().sign_as(&key, algorithm, identifier);
+        assert_eq!(scene.judged(&response), ACCEPTED, "{algorithm:?}");
+    }
+}
