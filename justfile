@@ -58,6 +58,14 @@ fuzz-smoke SECONDS="10":
 bogo DIR TESTS="" *FLAGS="":
     tools/bogo.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
 
+# How many tests of LIST passed, group by group; RESULTS is what the runner wrote with `-json-output`.
+bogo-table LIST RESULTS:
+    tools/bogo-table.sh {{ quote(LIST) }} {{ quote(RESULTS) }}
+
+# Where we answer otherwise than BoringSSL: whether we still answer as written down.
+bogo-deviations DIR:
+    tools/bogo-deviations.sh {{ quote(DIR) }}
+
 # Other TLS programs against ours, both ways, and the rustls peer.
 interop *FLAGS="": (peers "")
     cargo build --release -p tercel-cli

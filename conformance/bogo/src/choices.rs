@@ -3,8 +3,12 @@
 //! Where the runner sets nothing these are BoringSSL's defaults, which its tests take for granted.
 //! Must not know: the library's builders. Next: [`crate::config`].
 
-use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel::crypto::has_fast_aes;
+use tercel::wire::{
+    CertificateType, CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, SignatureScheme,
+};
 
+use crate::cipher_string;
 use crate::options::{self, CredentialOptions, Options, Unfit};
 
 pub(crate) fn versions(options: &Options) -> Vec<ProtocolVersion> {
@@ -19,29 +23,64 @@ pub(crate) fn versions(options: &Options) -> Vec<ProtocolVersion> {
     [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2].into_iter().filter(allowed).collect()
 }
 
-pub(crate) fn groups(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unfit> {
+/// The groups; those that are equal in the order of `hello`, if there is one.
+pub(crate) fn groups(
+    options: &Options,
+    hello: Option<&ClientHello<'_>>,
+) -> Result<Option<Vec<NamedGroup>>, Unfit> {
     if !options.curves.is_empty() {
-        return known_groups(&options.curves).map(Some);
+        let theirs = hello.and_then(|hello| hello.extensions.supported_groups);
+        let theirs: Vec<NamedGroup> = theirs.iter().flat_map(List::iter).collect();
+        let mut classes: Vec<Vec<NamedGroup>> = Vec::new();
+        let mut joins = false;
+        for (position, group) in known_groups(&options.curves)?.into_iter().enumerate() {
+            match classes.last_mut().filter(|_| joins) {
+                Some(equal) => equal.push(group),
+                None => classes.push(vec![group]),
+            }
+            joins = options.curves_flags.get(position) == Some(&1);
+        }
+        return Ok(Some(in_order(classes, &theirs)));
     }
     Ok(match options.policy {
         Some(options::Policy::Fips202205) => {
             Some(vec![NamedGroup::SECP256R1, NamedGroup::SECP384R1])
         }
         Some(options::Policy::Wpa202304) => Some(vec![NamedGroup::SECP384R1]),
-        None => None,
+        Some(options::Policy::Cnsa1) => Some(vec![NamedGroup::MLKEM1024, NamedGroup::SECP384R1]),
+        Some(options::Policy::Cnsa2) => Some(vec![NamedGroup::MLKEM1024]),
+        Some(options::Policy::Cnsa202407) | None => None,
     })
 }
 
-/// The groups to send shares for, where the library's choice is not BoringSSL's: a hybrid after a classic
-/// group gets a share too.
+/// Classes of equals, each in the order in which the peer names its members, one after the other.
+fn in_order<T: PartialEq>(mut classes: Vec<Vec<T>>, theirs: &[T]) -> Vec<T> {
+    let place = |item: &T| theirs.iter().position(|their| their == item).unwrap_or(theirs.len());
+    classes.iter_mut().for_each(|equal| equal.sort_by_key(place));
+    classes.into_iter().flatten().collect()
+}
+
+/// What the server is said to support; a group that is not known is no help.
+pub(crate) fn server_groups(options: &Options) -> Vec<NamedGroup> {
+    options.server_groups.iter().copied().map(NamedGroup).collect()
+}
+
+/// The groups to send shares for, where the library's choice is not BoringSSL's: the best classic group and the
+/// best with ML-KEM get one each.
 pub(crate) fn key_shares(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unfit> {
     if let Some(shares) = &options.key_shares {
         return known_groups(shares).map(Some);
     }
     let groups = known_groups(&options.curves)?;
-    let hybrid = groups.iter().copied().find(|group| HYBRIDS.contains(group));
-    Ok(match (groups.first(), hybrid) {
-        (Some(first), Some(hybrid)) if *first != hybrid => Some(vec![*first, hybrid]),
+    let best = |post_quantum: bool| {
+        let place = groups.iter().position(|group| POST_QUANTUM.contains(group) == post_quantum);
+        place.filter(|_| groups.first().is_some_and(|first| !HYBRIDS.contains(first)))
+    };
+    Ok(match (best(false), best(true)) {
+        (Some(classic), Some(other)) => {
+            let places = [classic.min(other), classic.max(other)];
+            Some(places.into_iter().filter_map(|place| groups.get(place).copied()).collect())
+        }
         _ => None,
     })
 }
@@ -56,7 +95,7 @@ fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unfit> {
 }
 
 /// The groups of the library, which refuses others when a configuration is built.
-const GROUPS: [NamedGroup; 7] = [
+const GROUPS: [NamedGroup; 8] = [
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,
     NamedGroup::SECP256R1,
@@ -64,12 +103,44 @@ const GROUPS: [NamedGroup; 7] = [
     NamedGroup::SECP521R1,
     NamedGroup::SECP256R1MLKEM768,
     NamedGroup::SECP384R1MLKEM1024,
+    NamedGroup::MLKEM1024,
 ];
 
+/// Those whose classic half the library offers alone as well.
 const HYBRIDS: [NamedGroup; 3] =
     [NamedGroup::X25519MLKEM768, NamedGroup::SECP256R1MLKEM768, NamedGroup::SECP384R1MLKEM1024];
 
-pub(crate) fn suites(policy: options::Policy) -> &'static [CipherSuite] {
+const POST_QUANTUM: [NamedGroup; 4] = [HYBRIDS[0], HYBRIDS[1], HYBRIDS[2], NamedGroup::MLKEM1024];
+
+/// The suites, where a test says something about them; those that are equal in the order of `hello`.
+pub(crate) fn suites(
+    options: &Options,
+    hello: Option<&ClientHello<'_>>,
+) -> Result<Option<Vec<CipherSuite>>, Unfit> {
+    if let Some(policy) = options.policy {
+        return Ok(Some(suites_of(policy)));
+    }
+    let Some(string) = &options.cipher else { return Ok(None) };
+    let unknown = || Unfit::Unimplemented(format!("the cipher suites {string}"));
+    let classes = cipher_string::suites(string).ok_or_else(unknown)?;
+    let theirs: Vec<CipherSuite> =
+        hello.iter().flat_map(|hello| hello.cipher_suites.iter()).collect();
+    // The string says nothing about TLS 1.3.
+    let mut suites = TLS13.to_vec();
+    if !has_fast_aes() {
+        suites.rotate_right(1);
+    }
+    suites.extend(in_order(classes, &theirs));
+    Ok(Some(suites))
+}
+
+const TLS13: [CipherSuite; 3] = [
+    CipherSuite::TLS_AES_128_GCM_SHA256,
+    CipherSuite::TLS_AES_256_GCM_SHA384,
+    CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
+];
+
+fn suites_of(policy: options::Policy) -> Vec<CipherSuite> {
     const AES_256: [CipherSuite; 3] = [
         CipherSuite::TLS_AES_256_GCM_SHA384,
         CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -84,9 +155,39 @@ pub(crate) fn suites(policy: options::Policy) -> &'static [CipherSuite] {
         AES_256[2],
     ];
     match policy {
-        options::Policy::Fips202205 => &AES,
-        options::Policy::Wpa202304 => &AES_256,
+        options::Policy::Fips202205 => AES.to_vec(),
+        options::Policy::Wpa202304 | options::Policy::Cnsa1 => AES_256.to_vec(),
+        options::Policy::Cnsa2 => AES_256[..1].to_vec(),
+        options::Policy::Cnsa202407 => {
+            let tls13 = [TLS13[1], TLS13[0], TLS13[2]];
+            tls13.into_iter().chain(cipher_string::all()).collect()
+        }
     }
+}
+
+/// The forms of certificate that the peer may show, if a test says so. RFC 7250
+pub(crate) fn accepted_types(options: &Options) -> Option<Vec<CertificateType>> {
+    types(&options.accepted_types)
+}
+
+/// The forms that a client can show: as a test says, or as its credentials are. RFC 7250
+pub(crate) fn available_types(options: &Options) -> Option<Vec<CertificateType>> {
+    types(&options.available_types).or_else(|| {
+        let mut found = Vec::new();
+        for credential in &options.credentials {
+            let raw = credential.raw_public_key;
+            let kind = if raw { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 };
+            if !found.contains(&kind) {
+                found.push(kind);
+            }
+        }
+        Some(found).filter(|found| !found.is_empty())
+    })
+}
+
+fn types(codes: &[u8]) -> Option<Vec<CertificateType>> {
+    let types: Vec<_> = codes.iter().copied().map(CertificateType).collect();
+    Some(types).filter(|types| !types.is_empty())
 }
 
 /// What we verify; by default what BoringSSL verifies by default, which leaves out P-521 and Ed25519.
@@ -110,7 +211,13 @@ pub(crate) fn signing_schemes(
 
 fn schemes(policy: options::Policy) -> Vec<SignatureScheme> {
     let allowed = |scheme: &SignatureScheme| match policy {
-        options::Policy::Fips202205 => true,
+        options::Policy::Fips202205 | options::Policy::Cnsa202407 => true,
+        options::Policy::Cnsa1 | options::Policy::Cnsa2 => matches!(
+            *scheme,
+            SignatureScheme::ECDSA_SECP384R1_SHA384
+                | SignatureScheme::RSA_PSS_RSAE_SHA384
+                | SignatureScheme::RSA_PKCS1_SHA384
+        ),
         options::Policy::Wpa202304 => !matches!(
             *scheme,
             SignatureScheme::ECDSA_SECP256R1_SHA256

@@ -3,23 +3,26 @@
 //! Must not know: sockets. Next: [`crate::choices`] for what is offered, [`crate::judge`], which answers what
 //! the configurations leave open.
 
-use std::fs;
 use std::sync::Arc;
 
-use tercel::crypto::SigningKey;
-use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::pki_types::ServerName;
+use tercel::wire::{ClientHello, HandshakeMessage};
 use tercel::{
-    AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ClientSessionStore,
-    Clock, ConfigError, Credential, Handshake, Policy, Question, Received, SelectCredential,
-    ServerConfig, SessionStore, VerifyPeer,
+    AcceptAnyPeer, AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder,
+    ClientSessionStore, Clock, ConfigError, Handshake, Policy, Question, Received,
+    SelectCredential, ServerConfig, SessionStore, VerifyPeer,
 };
 
-use crate::choices::{groups, key_shares, signing_schemes, suites, verified_schemes, versions};
+use crate::choices::{
+    accepted_types, available_types, groups, key_shares, server_groups, suites, verified_schemes,
+    versions,
+};
 use crate::compression::algorithms;
+use crate::credentials::credentials;
 use crate::host::Host;
-use crate::judge::{Judge, Loaded};
-use crate::options::{CredentialOptions, Options, Unfit};
+use crate::judge::Judge;
+use crate::options::Policy::{Cnsa1, Cnsa2, Cnsa202407};
+use crate::options::{Options, Unfit};
 use crate::sessions::{Sample, Sessions};
 
 /// One connection's configuration, and who answers for it.
@@ -67,22 +70,45 @@ impl Setup {
         }
     }
 
-    /// Whether a client that offers this session may send early data: a connection is begun and given up.
+    /// Whether a client that offers this session may send early data.
     pub(crate) fn admits_early_data(&self, session: Vec<u8>) -> Result<bool, Unfit> {
-        let Sided::Client(builder, name) = &self.side else { return Ok(false) };
+        let Sided::Client(_, name) = &self.side else { return Ok(false) };
+        Ok(self.begin(session, name.clone())?.0.early_sender().is_some())
+    }
+
+    /// Whether a client offers this session to a server of another name.
+    pub(crate) fn offers_across_names(&self, session: Vec<u8>) -> Result<bool, Unfit> {
+        let name = ServerName::try_from("another.test").map_err(|_| malformed("-host-name"))?;
+        let (_, sent) = self.begin(session, name)?;
+        // In one record, with the headers of record and message ahead.
+        let hello = sent.get(9..).and_then(|body| ClientHello::parse(body).ok());
+        let hello =
+            hello.ok_or_else(|| Unfit::Unimplemented("a hello of two records".to_owned()))?;
+        Ok(hello.extensions.pre_shared_key.is_some())
+    }
+
+    /// A client's connection that is begun with this session and given up.
+    fn begin(
+        &self,
+        session: Vec<u8>,
+        name: ServerName<'static>,
+    ) -> Result<(Handshake, Vec<u8>), Unfit> {
+        let Sided::Client(builder, _) = &self.side else { return Err(malformed("-server")) };
         let sample: Arc<dyn ClientSessionStore> = Arc::new(Sample(session));
         let config = (**builder).clone().session_store(sample).early_data(true);
         // Whether the server is still trusted is not asked here.
-        let config = config.verify_resumed(false).build();
-        let mut handshake = Handshake::client(config.map_err(unfit)?, name.clone());
-        let begun = handshake.advance(&mut Received::new(), &mut Vec::new());
-        Ok(begun.is_ok() && handshake.early_sender().is_some())
+        let config = config.verify_resumed(false).verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
+        let mut handshake = Handshake::client(config.build().map_err(unfit)?, name);
+        let mut sent = Vec::new();
+        // An error leaves nothing sent, and no way to send early.
+        let _ = handshake.advance(&mut Received::new(), &mut sent);
+        Ok((handshake, sent))
     }
 }
 
 /// What both builders are told. A macro, because the two types share these methods by name only.
 macro_rules! common {
-    ($builder:expr, $options:expr, $sessions:expr) => {{
+    ($builder:expr, $options:expr, $sessions:expr, $hello:expr) => {{
         let options = $options;
         let mut builder = $builder
             .versions(&versions(options))
@@ -91,21 +117,21 @@ macro_rules! common {
             .certificate_compression(algorithms(options))
             .offer_certificate_compression(true)
             .signature_schemes(&verified_schemes(options));
-        if let Some(groups) = groups(options)? {
+        if let Some(groups) = groups(options, $hello)? {
             builder = builder.groups(&groups);
         }
         if let Some(bytes) = options.max_send_fragment {
             builder = builder.max_fragment(bytes);
         }
-        if let Some(policy) = options.policy {
-            builder = builder.cipher_suites(suites(policy)).map_err(unfit)?;
+        if let Some(suites) = suites(options, $hello)? {
+            builder = builder.cipher_suites(&suites).map_err(unfit)?;
         }
         builder
     }};
 }
 
 fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
-    let mut builder = common!(ClientConfig::builder(), options, &judge.sessions)
+    let mut builder = common!(ClientConfig::builder(), options, &judge.sessions, None)
         .alpn(&protocols(&options.advertise_alpn)?)
         .verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
         .request_ocsp(options.enable_ocsp_stapling)
@@ -115,16 +141,26 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         .send_server_name(options.host_name.is_some())
         .session_store(Arc::clone(&judge.sessions.shelf) as Arc<dyn ClientSessionStore>)
         .early_data(options.enable_early_data)
+        .server_groups_hint(&server_groups(options))
         .verify_resumed(options.reverify_on_resume);
     if options.no_ticket {
         builder = builder.without_resumption();
     }
-    if !judge.credentials.is_empty() {
+    if !judge.credentials.is_empty() || !options.expect.certificate_types.is_empty() {
         builder =
             builder.credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>));
     }
     if let Some(shares) = key_shares(options)? {
         builder = builder.key_shares(&shares);
+    }
+    if let Some(bytes) = options.request_server_padding {
+        builder = builder.request_server_padding(bytes);
+    }
+    if let Some(types) = accepted_types(options) {
+        builder = builder.server_certificate_types(&types);
+    }
+    if let Some(types) = available_types(options) {
+        builder = builder.client_certificate_types(&types);
     }
     let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
@@ -134,6 +170,24 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
 }
 
 fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
+    // What cannot be built is not for the connection to find out.
+    for stored in [false, true] {
+        server_config(judge, stored, None)?;
+    }
+    let host = Arc::new(Host { judge: Arc::clone(judge) });
+    let choose = slot(options, Arc::clone(&host) as _);
+    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unfit)?;
+    Ok(Sided::Server(greeting, host))
+}
+
+/// A server's configuration, for the client that said `hello` if there is one already. Its sessions may be
+/// `stored` here, or travel in tickets only.
+pub(crate) fn server_config(
+    judge: &Arc<Judge>,
+    stored: bool,
+    hello: Option<&ClientHello<'_>>,
+) -> Result<Arc<ServerConfig>, Unfit> {
+    let (options, sessions) = (&judge.options, &judge.sessions);
     let demand = if options.verify_peer {
         ClientAuth::Optional
     } else if options.require_any_client_certificate {
@@ -144,35 +198,36 @@ fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     // With `-reject-alpn` no protocol is good enough; this one is never offered.
     let protocol = if options.reject_alpn { &b"none of yours"[..] } else { &options.select_alpn };
     let protocols: &[&[u8]] = if protocol.is_empty() { &[] } else { &[protocol] };
-    let configured = |stored: bool| {
-        let sessions = &judge.sessions;
-        let mut builder = common!(ServerConfig::builder(), options, sessions)
-            .alpn(protocols)
-            .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
-            .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
-            .prefer_client_order(!options.server_preference)
-            .tickets(Arc::clone(&sessions.tickets) as _);
-        if stored {
-            let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
-            builder = builder.session_store(slot(options, store));
-        }
-        if options.no_ticket {
-            builder = builder.without_tickets();
-        }
-        if options.enable_early_data {
-            let guard = Arc::clone(&sessions.guard) as Arc<dyn AdmitEarlyData>;
-            builder = builder.early_data(MAX_EARLY_DATA, slot(options, guard));
-        }
-        builder.build().map_err(unfit)
-    };
-    let host = Arc::new(Host {
-        judge: Arc::clone(judge),
-        tickets: configured(false)?,
-        stored: configured(true)?,
-    });
-    let choose = slot(options, Arc::clone(&host) as _);
-    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unfit)?;
-    Ok(Sided::Server(greeting, host))
+    // BoringSSL turns to the server's order where it is told of one.
+    let own_order = options.server_preference
+        || options.cipher.is_some()
+        || matches!(options.policy, Some(Cnsa202407 | Cnsa1 | Cnsa2));
+    let mut builder = common!(ServerConfig::builder(), options, sessions, hello)
+        .alpn(protocols)
+        .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
+        .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+        .prefer_client_order(!own_order)
+        .acknowledge_server_name(!options.no_server_name_ack)
+        .answer_server_padding(options.answer_server_padding)
+        .verify_resumed(options.reverify_on_resume)
+        .keep_only_certificate_digests(options.digests_only)
+        .resumption_across_names(options.across_names)
+        .tickets(Arc::clone(&sessions.tickets));
+    if let Some(types) = accepted_types(options) {
+        builder = builder.client_certificate_types(&types);
+    }
+    if stored {
+        let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
+        builder = builder.session_store(slot(options, store));
+    }
+    if options.no_ticket {
+        builder = builder.without_tickets();
+    }
+    if options.enable_early_data {
+        let guard = Arc::clone(&sessions.guard) as Arc<dyn AdmitEarlyData>;
+        builder = builder.early_data(MAX_EARLY_DATA, slot(options, guard));
+    }
+    builder.build().map_err(unfit)
 }
 
 /// Bytes of early data that the runner takes a server to accept.
@@ -181,51 +236,6 @@ const MAX_EARLY_DATA: u32 = 14336;
 /// Decided inside the library, or with `-async` outside.
 fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
     if options.asynchronous { Policy::Ask } else { Policy::Here(object) }
-}
-
-/// Those with numbers first, the one without last, as BoringSSL tries them.
-fn credentials(options: &Options) -> Result<Vec<Loaded>, Unfit> {
-    let mut loaded = Vec::new();
-    for (number, credential) in (0..).zip(&options.credentials) {
-        loaded.push(load(credential, number, options)?);
-    }
-    if options.credential.cert_file.is_some() {
-        loaded.push(load(&options.credential, -1, options)?);
-    }
-    Ok(loaded)
-}
-
-fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Loaded, Unfit> {
-    let read = |file: &Option<String>, flag: &str| {
-        let file = file.as_ref().ok_or_else(|| malformed(flag))?;
-        fs::read(file).map_err(|_| malformed(flag))
-    };
-    let chain = load_certs_pem(&read(&from.cert_file, "-cert-file")?);
-    let chain = chain.map_err(|_| malformed("-cert-file"))?;
-    let key = load_key_pem(&read(&from.key_file, "-key-file")?);
-    let key = key.map_err(|_| malformed("-key-file"))?;
-    let unusable = |error| Unfit::Unimplemented(format!("this credential ({error:?})"));
-    let (mut credential, outside) = if options.asynchronous {
-        let key = SigningKey::from_der(key.secret_der()).map_err(unusable_key)?;
-        (Credential::remote(chain).map_err(unusable)?, Some(key))
-    } else {
-        (Credential::new(chain, &key).map_err(unusable)?, None)
-    };
-    let staples = !(options.server && options.decline_ocsp_callback);
-    if !from.ocsp_response.is_empty() && staples {
-        credential = credential.ocsp_response(from.ocsp_response.clone());
-    }
-    if !from.signed_cert_timestamps.is_empty() {
-        let timestamps = from.signed_cert_timestamps.clone();
-        credential = credential.signed_certificate_timestamps(timestamps).map_err(unusable)?;
-    }
-    if let Some(schemes) = signing_schemes(from, options) {
-        credential = credential.signature_schemes(schemes);
-    }
-    if from.must_match_issuer {
-        credential = credential.must_match_issuer();
-    }
-    Ok(Loaded { credential: Arc::new(credential), number, key: outside })
 }
 
 /// Protocol names out of the extension's own format.
@@ -247,11 +257,7 @@ fn unfit(error: ConfigError) -> Unfit {
     }
 }
 
-fn unusable_key(error: tercel::crypto::CryptoError) -> Unfit {
-    Unfit::Unimplemented(format!("this private key ({error:?})"))
-}
-
-fn malformed(flag: &str) -> Unfit {
+pub(crate) fn malformed(flag: &str) -> Unfit {
     Unfit::Malformed(flag.to_owned())
 }
 

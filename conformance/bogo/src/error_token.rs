@@ -85,6 +85,8 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::BadFinished | Peer::BadBinder => ":DIGEST_CHECK_FAILED:",
         Peer::NoApplicationProtocol => ":NO_APPLICATION_PROTOCOL:",
         Peer::WrongApplicationProtocol => ":INVALID_ALPN_PROTOCOL:",
+        Peer::NoCommonCertificateType => ":UNSUPPORTED_CERTIFICATE:",
+        Peer::BadRawPublicKey => ":INVALID_RAW_PUBLIC_KEY:",
         Peer::UnexpectedExtension => ":UNEXPECTED_EXTENSION:",
         Peer::MissingExtension | Peer::MissingServerExtension => ":MISSING_EXTENSION:",
         Peer::CertificateRequired | Peer::CertificateRequiredTls12 => {
@@ -105,9 +107,10 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::TooMuchEarlyData => ":TOO_MUCH_READ_EARLY_DATA:",
         Peer::WrongVersionForEarlyData => ":WRONG_VERSION_ON_EARLY_DATA:",
         Peer::EarlyDataMismatch => ":ALPN_MISMATCH_ON_EARLY_DATA:",
-        Peer::MessageTooLong | Peer::IllegalParameter | Peer::WrongCertificateContext => {
-            ":DECODE_ERROR:"
-        }
+        Peer::MessageTooLong
+        | Peer::IllegalParameter
+        | Peer::WrongCertificateContext
+        | Peer::PointlessCertificateType => ":DECODE_ERROR:",
         _ => return None,
     })
 }

@@ -5,9 +5,9 @@
 use std::fmt::Debug;
 use std::fs;
 
-use tercel::crypto::has_fast_aes;
+use tercel::crypto::{Hash, HashAlgorithm, has_fast_aes};
 use tercel::pki::load_certs_pem;
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CertificateType, ProtocolVersion};
 use tercel::{EarlyData, Facts};
 
 use crate::config::Setup;
@@ -36,6 +36,12 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     if let Some(complaint) = seen.complaints.first() {
         return Err(Failure::Unexpected(complaint.clone()));
     }
+    let of_a_request = !expect.certificate_types.is_empty()
+        || !expect.peer_verify_prefs.is_empty()
+        || expect.client_ca_list.is_some();
+    if of_a_request && !seen.requested {
+        return Err(Failure::Unexpected("no credential was asked for".to_owned()));
+    }
     same("version", expect.version, &facts.version.0)?;
     same("cipher suite", expect.cipher, &facts.cipher_suite.0)?;
     let by_hardware = if has_fast_aes() { expect.cipher_aes } else { expect.cipher_no_aes };
@@ -49,7 +55,14 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     let extended = expect.extended_master_secret.then_some(true);
     same("extended main secret", extended, &facts.extended_main_secret)?;
     same("secure renegotiation", expect.secure_renegotiation, &facts.secure_renegotiation)?;
-    same("credential", expect.selected_credential.map(Some), &seen.selected)?;
+    // None at all has the number that the one without a number has.
+    same("credential", expect.selected_credential, &seen.selected.unwrap_or(-1))?;
+    same("padding by the server", Some(expect.server_padding), &facts.server_padding)?;
+    check_client_digest(options, facts)?;
+    if facts.resumed && expect.ticket_age_skew != 0 {
+        let skew = facts.ticket_age_skew.map(|milliseconds| i64::from(milliseconds / 1000));
+        same("age of the ticket", Some(Some(expect.ticket_age_skew)), &skew)?;
+    }
     check_early_data(round, facts)?;
     check_protocol(options, facts)?;
     check_peer(options, facts)?;
@@ -70,6 +83,15 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
         return Err(unexpected("number of verifications", &seen.verifications));
     }
     Ok(())
+}
+
+fn check_client_digest(options: &Options, facts: &Facts) -> Result<(), Failure> {
+    let digest = facts.peer_certificate_digest();
+    let kept = digest.is_some();
+    same("digest", options.server.then_some(options.expect.client_digest), &kept)?;
+    let (Some(digest), Some(leaf)) = (digest, facts.peer_chain().first()) else { return Ok(()) };
+    let of_leaf = Hash::digest(HashAlgorithm::Sha256, &[leaf]);
+    same("digest", Some(&digest[..]), &&*of_leaf)
 }
 
 fn check_early_data(round: &Round<'_>, facts: &Facts) -> Result<(), Failure> {
@@ -99,9 +121,10 @@ fn reasons(options: &Options, facts: &Facts) -> &'static [&'static str] {
             &["session_not_resumed"]
         }
         EarlyData::Rejected if facts.retried => &["hello_retry_request"],
-        EarlyData::Rejected if options.server => {
-            &["alpn_mismatch", "ticket_age_skew", "unsupported_for_session"]
-        }
+        EarlyData::Rejected if options.server => match facts.ticket_age_skew {
+            Some(skew) if skew.unsigned_abs() > 60_000 => &["ticket_age_skew"],
+            _ => &["alpn_mismatch", "unsupported_for_session"],
+        },
         EarlyData::Rejected => &["peer_declined"],
         _ if facts.version != ProtocolVersion::TLS1_3 => &["protocol_version"],
         _ if !facts.resumed => &["no_session_offered"],
@@ -146,6 +169,10 @@ pub(crate) fn check_tickets(
     let comes = !options.expect.no_session && !options.shim_shuts_down;
     same("new session", Some(comes), &came)?;
     let Some(session) = round.sessions.shelf.session().filter(|_| came) else { return Ok(()) };
+    if let Some(wanted) = options.expect.across_names {
+        let across = setup.offers_across_names(session.clone())?;
+        same("use under another name", Some(wanted), &across)?;
+    }
     let early = setup.admits_early_data(session)?;
     same("early data", Some(options.expect.ticket_supports_early_data), &early)
 }
@@ -160,11 +187,19 @@ fn check_protocol(options: &Options, facts: &Facts) -> Result<(), Failure> {
 fn check_peer(options: &Options, facts: &Facts) -> Result<(), Failure> {
     let expect = &options.expect;
     let chain = facts.peer_chain();
+    let raw_key = facts.peer_raw_public_key.as_deref();
+    let kind =
+        if raw_key.is_some() { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 };
+    same("certificate type", expect.peer_type, &kind.0)?;
+    if !expect.peer_raw_key_digest.is_empty() {
+        let digest = raw_key.map(|key| Hash::digest(HashAlgorithm::Sha256, &[key]).to_vec());
+        same("raw public key", Some(Some(expect.peer_raw_key_digest.clone())), &digest)?;
+    }
     let shows = !options.server || options.require_any_client_certificate;
     if expect.no_peer_cert && !chain.is_empty() {
         return Err(unexpected("number of certificates", &chain.len()));
     }
-    if !expect.no_peer_cert && shows && chain.is_empty() {
+    if !expect.no_peer_cert && shows && chain.is_empty() && raw_key.is_none() {
         return Err(unexpected("number of certificates", &0));
     }
     if let Some(file) = &expect.peer_cert_file {

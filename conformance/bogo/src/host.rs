@@ -1,6 +1,7 @@
-//! Which configuration a client gets: all the same one but for how its session is kept.
+//! Which configuration a client gets: all the same one but for how its session is kept, and for what is equal to
+//! the server and so left to the client.
 //!
-//! Must not know: sockets. Next: [`crate::config`], which builds both configurations.
+//! Must not know: sockets. Next: [`crate::config`], which builds the configurations.
 
 use std::sync::Arc;
 
@@ -8,15 +9,12 @@ use tercel::wire::{ClientHello, ProtocolVersion};
 use tercel::{ChooseConfig, ServerConfig};
 
 use crate::choices::versions;
+use crate::config::server_config;
 use crate::judge::Judge;
 
 /// Chooses a configuration after a look at what the client says.
 pub(crate) struct Host {
     pub(crate) judge: Arc<Judge>,
-    /// Sessions travel in tickets, if there may be any.
-    pub(crate) tickets: Arc<ServerConfig>,
-    /// Sessions may also be kept here.
-    pub(crate) stored: Arc<ServerConfig>,
 }
 
 impl Host {
@@ -32,6 +30,6 @@ impl Host {
 impl ChooseConfig for Host {
     fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
         self.judge.look_at(hello);
-        Some(Arc::clone(if self.stores(hello) { &self.stored } else { &self.tickets }))
+        server_config(&self.judge, self.stores(hello), Some(hello)).ok()
     }
 }

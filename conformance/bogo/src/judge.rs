@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tercel::crypto::SigningKey;
 use tercel::pki::{Refusal, RefusalReason};
 use tercel::pki_types::ServerName;
-use tercel::wire::{ClientHello, List};
+use tercel::wire::{AlertDescription, ClientHello, List};
 use tercel::{
     AdmitEarlyData, Answer, Clock, Credential, CredentialRequest, PeerIdentity, Question,
     SelectCredential, SessionStore, Side, VerifyPeer,
@@ -40,6 +40,8 @@ pub(crate) struct Loaded {
 pub(crate) struct Seen {
     /// The number of the credential that was chosen.
     pub(crate) selected: Option<i32>,
+    /// Whether a credential was asked for.
+    pub(crate) requested: bool,
     /// What the verifier said, if it was asked.
     pub(crate) verdict: Option<bool>,
     /// How often it was asked.
@@ -113,7 +115,13 @@ impl Judge {
 
     /// Checks what a peer asks of our certificate.
     fn look_at_request(&self, request: &CredentialRequest<'_>) {
+        self.seen().requested = true;
         let expect = &self.options.expect;
+        let types = request.client_certificate_types;
+        let types: Vec<u8> = types.iter().flat_map(List::iter).map(|kind| kind.0).collect();
+        if !expect.certificate_types.is_empty() && expect.certificate_types != types {
+            self.complain(format!("the peer takes the certificate types {types:?}"));
+        }
         let prefs: Vec<u16> = request.signature_schemes.iter().map(|scheme| scheme.0).collect();
         if !expect.peer_verify_prefs.is_empty() && expect.peer_verify_prefs != prefs {
             self.complain(format!("the peer verifies {prefs:04x?}"));
@@ -135,6 +143,7 @@ impl Judge {
             || self.options.verify_peer
             || self.options.require_any_client_certificate
             || self.options.use_ocsp_callback
+            || !self.options.accepted_types.is_empty()
     }
 }
 
@@ -162,7 +171,11 @@ impl VerifyPeer for Judge {
         }
         let status_fails = identity.side == Side::Server && self.options.fail_ocsp_callback;
         let reason = match (self.options.verify_fail, status_fails) {
-            (true, _) => Some(RefusalReason::Other),
+            (true, _) if self.options.custom_verify_callback => Some(RefusalReason::Other),
+            // What BoringSSL says when an application refuses and does not say how.
+            (true, _) => {
+                Some(RefusalReason::ByVerifier { alert: AlertDescription::HANDSHAKE_FAILURE.0 })
+            }
             (false, true) => Some(RefusalReason::UnsatisfactoryStatus),
             (false, false) => None,
         };

@@ -6,10 +6,10 @@
 //! | to see | look at |
 //! |---|---|
 //! | which flags there are | [`flags`], read into [`options`] |
-//! | what they configure | [`config`], of [`choices`] |
+//! | what they configure | [`config`], of [`choices`], [`cipher_string`] and [`credentials`] |
 //! | how certificates are compressed | [`compression`] |
 //! | what the shim answers as an application | [`judge`], [`host`] |
-//! | what one connection leaves to the next | [`sessions`] |
+//! | what one connection leaves to the next | [`sessions`], also in [`runner_tickets`] |
 //! | what happens on the wire | [`run`] and [`early`], over [`transport`] |
 //! | what is checked after a handshake | [`expect`] |
 //! | what an error is called | [`error_token`] |
@@ -20,8 +20,10 @@
 
 mod base64;
 mod choices;
+mod cipher_string;
 mod compression;
 mod config;
+mod credentials;
 mod early;
 mod error_token;
 mod expect;
@@ -30,6 +32,7 @@ mod host;
 mod judge;
 mod options;
 mod run;
+mod runner_tickets;
 mod sessions;
 mod transport;
 
@@ -61,7 +64,7 @@ fn main() -> ExitCode {
 
 /// All connections of a test, one after the other.
 fn connections(plan: &Plan) -> Result<(), Failure> {
-    let sessions = Sessions::new()
+    let sessions = Sessions::new(&plan.initial.ticket_key)
         .map_err(|error| Failure::Tls { token: ":RANDOM:".to_owned(), error: error.into() })?;
     let sessions = Arc::new(sessions);
     for count in 0..=plan.initial.resume_count {

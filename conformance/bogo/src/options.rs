@@ -20,9 +20,14 @@ pub(crate) struct Options {
     pub(crate) max_version: u16,
     pub(crate) fallback_scsv: bool,
     pub(crate) curves: Vec<u16>,
+    /// One for each curve: 1 makes it equal to the next.
+    pub(crate) curves_flags: Vec<u8>,
+    pub(crate) server_groups: Vec<u16>,
     pub(crate) key_shares: Option<Vec<u16>>,
     pub(crate) verify_prefs: Vec<u16>,
     pub(crate) server_preference: bool,
+    /// Suites of TLS 1.2 in OpenSSL's notation.
+    pub(crate) cipher: Option<String>,
     pub(crate) policy: Option<Policy>,
     pub(crate) require_secure_renegotiation: bool,
     pub(crate) max_send_fragment: Option<u16>,
@@ -30,6 +35,9 @@ pub(crate) struct Options {
     pub(crate) no_ticket: bool,
     pub(crate) enable_early_data: bool,
     pub(crate) reverify_on_resume: bool,
+    pub(crate) digests_only: bool,
+    pub(crate) across_names: bool,
+    pub(crate) ticket_key: Vec<u8>,
     /// Seconds that pass after the connection.
     pub(crate) resumption_delay: u64,
 
@@ -38,6 +46,9 @@ pub(crate) struct Options {
     pub(crate) advertise_alpn: Vec<u8>,
     pub(crate) select_alpn: Vec<u8>,
     pub(crate) reject_alpn: bool,
+    pub(crate) no_server_name_ack: bool,
+    pub(crate) request_server_padding: Option<u16>,
+    pub(crate) answer_server_padding: bool,
     pub(crate) enable_ocsp_stapling: bool,
     pub(crate) enable_signed_cert_timestamps: bool,
 
@@ -48,6 +59,7 @@ pub(crate) struct Options {
     pub(crate) verify_peer: bool,
     pub(crate) require_any_client_certificate: bool,
     pub(crate) verify_fail: bool,
+    pub(crate) custom_verify_callback: bool,
     pub(crate) use_client_ca_list: Option<String>,
     pub(crate) use_ocsp_callback: bool,
     pub(crate) decline_ocsp_callback: bool,
@@ -56,6 +68,10 @@ pub(crate) struct Options {
     /// The credential that needs no `-new-x509-credential`: the last in order.
     pub(crate) credential: CredentialOptions,
     pub(crate) credentials: Vec<CredentialOptions>,
+
+    /// The forms of certificate accepted from the peer, and those a client says it can show.
+    pub(crate) accepted_types: Vec<u8>,
+    pub(crate) available_types: Vec<u8>,
 
     pub(crate) asynchronous: bool,
     pub(crate) shim_writes_first: bool,
@@ -105,6 +121,14 @@ pub(crate) struct Expectations {
     pub(crate) no_offer_early_data: bool,
     /// Why early data was not accepted, or `accept`.
     pub(crate) early_data_reason: Option<String>,
+    /// Client: the server sends the padding asked for.
+    pub(crate) server_padding: bool,
+    /// Server: seconds by which a resumed ticket's age is off; 0 is any.
+    pub(crate) ticket_age_skew: i64,
+    /// Server: all that is kept of the client's certificate is a digest.
+    pub(crate) client_digest: bool,
+    /// Client: whether the last ticket is good for other names.
+    pub(crate) across_names: Option<bool>,
     pub(crate) extended_master_secret: bool,
     pub(crate) secure_renegotiation: Option<bool>,
     pub(crate) alpn: Vec<u8>,
@@ -115,13 +139,18 @@ pub(crate) struct Expectations {
     pub(crate) signed_cert_timestamps: Vec<u8>,
     pub(crate) peer_cert_file: Option<String>,
     pub(crate) no_peer_cert: bool,
+    pub(crate) peer_type: Option<u8>,
+    pub(crate) peer_raw_key_digest: Vec<u8>,
     pub(crate) verify_result: bool,
     pub(crate) client_ca_list: Option<String>,
+    pub(crate) certificate_types: Vec<u8>,
 }
 
 /// A certificate chain, its key, and what goes with them.
 #[derive(Clone, Default)]
 pub(crate) struct CredentialOptions {
+    /// A key that stands for itself instead of a chain. RFC 7250
+    pub(crate) raw_public_key: bool,
     pub(crate) cert_file: Option<String>,
     pub(crate) key_file: Option<String>,
     pub(crate) ocsp_response: Vec<u8>,
@@ -135,6 +164,9 @@ pub(crate) struct CredentialOptions {
 pub(crate) enum Policy {
     Fips202205,
     Wpa202304,
+    Cnsa202407,
+    Cnsa1,
+    Cnsa2,
 }
 
 /// The options of all connections of one run.

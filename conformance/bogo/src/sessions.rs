@@ -10,22 +10,29 @@ use tercel::crypto::CryptoError;
 use tercel::pki_types::UnixTime;
 use tercel::{
     AdmitEarlyData, ClientSessionKey, ClientSessionStore, Clock, MemoryStore, NewSession,
-    ReplayGuard, RotatingTickets, SessionStore,
+    ReplayGuard, RotatingTickets, SessionStore, TicketSealer,
 };
+
+use crate::runner_tickets::RunnerTickets;
 
 /// Shared by all connections.
 pub(crate) struct Sessions {
     pub(crate) clock: Arc<Dial>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) store: Arc<Counted>,
-    pub(crate) tickets: Arc<RotatingTickets>,
+    pub(crate) tickets: Arc<dyn TicketSealer>,
     pub(crate) guard: Arc<Once>,
 }
 
 impl Sessions {
-    pub(crate) fn new() -> Result<Self, CryptoError> {
+    /// With the runner's key for tickets, or with keys of the library's if there is none.
+    pub(crate) fn new(ticket_key: &[u8]) -> Result<Self, CryptoError> {
         let clock = Dial { seconds: Mutex::new(UnixTime::now().as_secs()) };
-        let tickets = Arc::new(RotatingTickets::new(clock.now())?);
+        let tickets: Arc<dyn TicketSealer> = if ticket_key.is_empty() {
+            Arc::new(RotatingTickets::new(clock.now())?)
+        } else {
+            Arc::new(RunnerTickets::new(ticket_key)?)
+        };
         let guard = Once(ReplayGuard::new(16, at(0)));
         Ok(Self {
             clock: Arc::new(clock),
@@ -184,7 +191,7 @@ mod tests {
 
     #[test]
     fn early_data_is_admitted_once() {
-        let sessions = Sessions::new().unwrap();
+        let sessions = Sessions::new(&[]).unwrap();
         let now = sessions.clock.now();
         assert!(sessions.guard.admit_early_data(b"binder", now));
         assert!(!sessions.guard.admit_early_data(b"binder", now));

@@ -17,6 +17,7 @@ import java.security.cert.CertificateFactory;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Base64;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
@@ -52,6 +53,9 @@ public class Peer {
         System.out.println("keys rsa2048 p256 p384 p521 ed25519");
         System.out.println("groups x25519 secp256r1 secp384r1 secp521r1");
         System.out.println("limits group hybrid suite1.2 suite1.3");
+        String resumption = "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful";
+        System.out.println("as-client " + resumption);
+        System.out.println("as-server " + resumption);
     }
 
     private static void serve() throws Exception {
@@ -63,21 +67,23 @@ public class Peer {
         parameters.setNeedClientAuth(options.containsKey("client-ca"));
         limit(parameters);
         listener.setSSLParameters(parameters);
-        try (SSLSocket socket = (SSLSocket) listener.accept()) {
-            copy(socket.getInputStream(), socket.getOutputStream());
+        int connections = Integer.parseInt(options.getOrDefault("connections", "1"));
+        for (int i = 0; i < connections; i++) {
+            try (SSLSocket socket = (SSLSocket) listener.accept()) {
+                long start = System.currentTimeMillis();
+                socket.startHandshake();
+                tell(socket, start);
+                copy(socket.getInputStream(), socket.getOutputStream());
+            }
         }
     }
 
     private static void connect() throws Exception {
         SSLContext context = context(options.get("ca"));
-        Socket plain = new Socket("127.0.0.1", port());
-        SSLSocket socket = (SSLSocket)
-                context.getSocketFactory().createSocket(plain, options.get("name"), port(), true);
-        SSLParameters parameters = socket.getSSLParameters();
-        parameters.setEndpointIdentificationAlgorithm("HTTPS");
-        limit(parameters);
-        socket.setSSLParameters(parameters);
-        socket.startHandshake();
+        if (options.containsKey("feature")) {
+            connectFirst(context);
+        }
+        SSLSocket socket = connected(context);
         Thread writer = new Thread(() -> {
             try {
                 copy(System.in, socket.getOutputStream());
@@ -92,6 +98,39 @@ public class Peer {
         copy(socket.getInputStream(), System.out);
         if (!finished) {
             throw new IllegalStateException("the server ended first");
+        }
+    }
+
+    /** The connection whose session the next one resumes. A line is echoed so that tickets have arrived. */
+    private static void connectFirst(SSLContext context) throws Exception {
+        byte[] words = {'0', '1', '2', '3', '\n'};
+        try (SSLSocket socket = connected(context)) {
+            socket.getOutputStream().write(words);
+            socket.getInputStream().readNBytes(words.length);
+        }
+        // Sessions are told apart by their milliseconds.
+        Thread.sleep(20);
+    }
+
+    private static SSLSocket connected(SSLContext context) throws Exception {
+        long start = System.currentTimeMillis();
+        Socket plain = new Socket("127.0.0.1", port());
+        SSLSocket socket = (SSLSocket)
+                context.getSocketFactory().createSocket(plain, options.get("name"), port(), true);
+        SSLParameters parameters = socket.getSSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        limit(parameters);
+        socket.setSSLParameters(parameters);
+        socket.startHandshake();
+        tell(socket, start);
+        return socket;
+    }
+
+    /** A session older than its connection was resumed; JSSE has no other word for it. */
+    private static void tell(SSLSocket socket, long start) {
+        if (options.containsKey("feature")) {
+            boolean resumed = socket.getSession().getCreationTime() < start;
+            System.err.println("resumed " + (resumed ? "yes" : "no"));
         }
     }
 
@@ -116,6 +155,12 @@ public class Peer {
         if (options.containsKey("group")) {
             // Read once, when JSSE is first used.
             System.setProperty("jdk.tls.namedGroups", options.get("group"));
+        }
+        if (options.containsKey("feature")) {
+            String stateless = String.valueOf(
+                    !List.of("resume-1.2-id", "resume-1.3-stateful").contains(options.get("feature")));
+            System.setProperty("jdk.tls.client.enableSessionTicketExtension", stateless);
+            System.setProperty("jdk.tls.server.enableSessionTicketExtension", stateless);
         }
         KeyManager[] keys = null;
         if (options.containsKey("cert")) {

@@ -1,6 +1,7 @@
 // A TLS echo server and a stdin/stdout TLS client over Node's tls. The command line is described in
 // src/programs/driver.rs.
 
+import { constants } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import tls from "node:tls";
@@ -8,22 +9,30 @@ import tls from "node:tls";
 const CLASSIC = { x25519: "X25519", secp256r1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
 const HYBRID = ["X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024"];
 
-const names = ["port", "name", "ca", "client-ca", "cert", "key", "version", "suite", "group"];
+const names = [
+  "port", "name", "ca", "client-ca", "cert", "key", "version", "suite", "group", "connections", "feature",
+];
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: Object.fromEntries(names.map((name) => [name, { type: "string" }])),
 });
 
+const stateful = ["resume-1.2-id", "resume-1.3-stateful"].includes(options.feature);
+
 switch (positionals[0]) {
   case "abilities": abilities(); break;
   case "serve": serve(); break;
-  case "connect": connect(); break;
+  case "connect": options.feature ? connectTwice() : connect(); break;
   default: fail(new Error("say abilities, serve or connect"));
 }
 
 function abilities() {
   const [major, minor] = process.versions.openssl.split(".").map(Number);
   const hybrids = major > 3 || (major === 3 && minor >= 5) ? HYBRID : [];
+  const resumption = ["resume-1.2-ticket", "resume-1.2-id", "resume-1.3-stateless"];
+  console.log("as-client", ...resumption, "resume-1.3-stateful");
+  // In TLS 1.3 its server asks no store.
+  console.log("as-server", ...resumption);
   console.log("keys rsa2048 p256 p384 p521 ed25519");
   console.log("groups", ...Object.keys(CLASSIC), ...hybrids);
   console.log("limits group hybrid suite1.2 suite1.3");
@@ -36,32 +45,62 @@ function serve() {
     settings.requestCert = true;
     settings.rejectUnauthorized = true;
   }
+  let left = Number(options.connections ?? 1);
   const server = tls.createServer(settings, (socket) => {
-    server.close();
+    left -= 1;
+    if (left === 0) server.close();
+    tell(socket);
     socket.on("error", fail);
     socket.pipe(socket);
   });
+  if (stateful) {
+    const sessions = new Map();
+    server.on("newSession", (id, session, done) => {
+      sessions.set(id.toString("hex"), session);
+      done();
+    });
+    server.on("resumeSession", (id, done) => done(null, sessions.get(id.toString("hex")) ?? null));
+  }
   server.on("tlsClientError", fail);
   server.on("error", fail);
   server.listen(Number(options.port), "127.0.0.1");
 }
 
-function connect() {
+// The session that the next connection resumes. A line is echoed so that tickets have arrived.
+function connectTwice() {
+  let session;
+  const socket = tls.connect(target());
+  socket.on("error", fail);
+  socket.on("session", (newest) => { session = newest; });
+  socket.on("secureConnect", () => { tell(socket); socket.write("0123\n"); });
+  socket.on("data", () => socket.end());
+  socket.on("close", () => connect(session));
+}
+
+function connect(session) {
+  const socket = tls.connect({ ...target(), session });
+  let finished = false;
+  socket.on("error", fail);
+  socket.on("secureConnect", () => { tell(socket); process.stdin.pipe(socket); });
+  process.stdin.on("end", () => { finished = true; });
+  socket.on("close", () => { if (!finished) fail(new Error("the server ended first")); });
+  socket.pipe(process.stdout);
+}
+
+function tell(socket) {
+  if (options.feature) console.error("resumed", socket.isSessionReused() ? "yes" : "no");
+}
+
+function target() {
   const address = options.name === "127.0.0.1";
-  const socket = tls.connect({
+  return {
     ...shared(),
     host: "127.0.0.1",
     port: Number(options.port),
     ca: readFileSync(options.ca),
     servername: address ? "" : options.name,
     checkServerIdentity: (_, certificate) => tls.checkServerIdentity(options.name, certificate),
-  });
-  let finished = false;
-  socket.on("error", fail);
-  socket.on("secureConnect", () => process.stdin.pipe(socket));
-  process.stdin.on("end", () => { finished = true; });
-  socket.on("close", () => { if (!finished) fail(new Error("the server ended first")); });
-  socket.pipe(process.stdout);
+  };
 }
 
 function shared() {
@@ -71,6 +110,7 @@ function shared() {
   }
   if (options.suite) settings.ciphers = opensslName(options.suite);
   if (options.group) settings.ecdhCurve = CLASSIC[options.group] ?? options.group;
+  if (stateful) settings.secureOptions = constants.SSL_OP_NO_TICKET;
   if (options.cert) {
     settings.cert = readFileSync(options.cert);
     settings.key = readFileSync(options.key);

@@ -23,9 +23,10 @@ VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("role", choices=["abilities", "serve", "connect"])
-    for option in ("name", "ca", "client-ca", "cert", "key", "version", "suite", "group"):
+    for option in ("name", "ca", "client-ca", "cert", "key", "version", "suite", "group", "feature"):
         parser.add_argument("--" + option)
     parser.add_argument("--port", type=int)
+    parser.add_argument("--connections", type=int, default=1)
     options = parser.parse_args()
     {"abilities": abilities, "serve": serve, "connect": connect}[options.role](options)
 
@@ -34,6 +35,9 @@ def abilities(_):
     hybrids = ["X25519MLKEM768"] if ssl.OPENSSL_VERSION_INFO[:2] >= (3, 5) else []
     print("keys rsa2048 p256 p384 p521 ed25519")
     print("groups", *GROUPS, *hybrids)
+    resumption = "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful"
+    print("as-client", resumption)
+    print("as-server", resumption)
     # TLS 1.3 suites cannot be chosen before Python 3.15.
     print("limits group suite1.2")
 
@@ -44,17 +48,21 @@ def serve(options):
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(options.client_ca)
     listener = socket.create_server(("127.0.0.1", options.port))
-    with context.wrap_socket(listener.accept()[0], server_side=True) as connection:
-        while data := connection.recv(16384):
-            connection.sendall(data)
-        connection.unwrap()
+    for _ in range(options.connections):
+        with context.wrap_socket(listener.accept()[0], server_side=True) as connection:
+            tell(connection, options)
+            while data := connection.recv(16384):
+                connection.sendall(data)
+            connection.unwrap()
 
 
 def connect(options):
     context = prepare(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), options)
     context.load_verify_locations(options.ca)
+    session = first_session(context, options) if options.feature else None
     plain = socket.create_connection(("127.0.0.1", options.port))
-    with context.wrap_socket(plain, server_hostname=options.name) as connection:
+    with context.wrap_socket(plain, server_hostname=options.name, session=session) as connection:
+        tell(connection, options)
         # One thread does both directions, because the module does not promise that two may.
         connection.setblocking(False)
         while True:
@@ -67,6 +75,25 @@ def connect(options):
                 send_all(connection, data)
         connection.setblocking(True)
         connection.unwrap()
+
+
+def first_session(context, options):
+    """What the next connection resumes. A line is echoed so that tickets have arrived."""
+    plain = socket.create_connection(("127.0.0.1", options.port))
+    with context.wrap_socket(plain, server_hostname=options.name) as connection:
+        tell(connection, options)
+        connection.sendall(b"0123\n")
+        while data := connection.recv(16384):
+            if data.endswith(b"\n"):
+                break
+        session = connection.session
+        connection.unwrap()
+    return session
+
+
+def tell(connection, options):
+    if options.feature:
+        print("resumed", "yes" if connection.session_reused else "no", file=sys.stderr, flush=True)
 
 
 def receive_available(connection):
@@ -96,6 +123,8 @@ def prepare(context, options):
         context.set_ciphers(openssl_name(options.suite))
     if options.group:
         context.set_ecdh_curve(GROUPS[options.group])
+    if options.feature in ("resume-1.2-id", "resume-1.3-stateful"):
+        context.options |= ssl.OP_NO_TICKET
     if options.cert:
         context.load_cert_chain(options.cert, options.key)
     return context

@@ -137,6 +137,18 @@ impl Cell {
         }
     }
 
+    /// Which of [`MATTERS`] it shows.
+    pub(crate) fn matter(&self) -> &'static str {
+        let (tls12, tls13) = match (self.fault, self.client) {
+            (Some(_), _) => ("refusal-1.2", "refusal-1.3"),
+            (None, Client::Certified(_) | Client::Declined) => {
+                ("client-certificate-1.2", "client-certificate-1.3")
+            }
+            (None, Client::Anonymous) => ("handshake-1.2", "handshake-1.3"),
+        };
+        if self.version == Version::Tls12 { tls12 } else { tls13 }
+    }
+
     pub(crate) fn client_auth(&self) -> ClientAuth {
         match (self.client, self.fault) {
             (_, Some(Fault::NoClientCertificate | Fault::UnknownClientAuthority))
@@ -146,6 +158,16 @@ impl Cell {
         }
     }
 }
+
+/// What cells are summed up by.
+pub(crate) const MATTERS: [&str; 6] = [
+    "handshake-1.2",
+    "handshake-1.3",
+    "client-certificate-1.2",
+    "client-certificate-1.3",
+    "refusal-1.2",
+    "refusal-1.3",
+];
 
 /// All cells of a subject and a peer with these abilities.
 pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {

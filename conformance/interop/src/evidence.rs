@@ -43,6 +43,39 @@ pub(crate) fn negotiated(from_server: &[u8]) -> Option<Negotiated> {
     found.filter(|found| found.version != 0)
 }
 
+/// Whether the server resumed a session, as its first flight shows; `None` without a hello of its.
+///
+/// In TLS 1.3 it then chooses a pre-shared key, RFC 9846 4.3.11; in TLS 1.2 it shows no certificate,
+/// RFC 5246 7.3.
+pub(crate) fn resumed(from_server: &[u8]) -> Option<bool> {
+    let agreed = negotiated(from_server)?;
+    let stream = handshake_stream(from_server);
+    let messages = || messages(&stream);
+    if agreed.version == TLS13 {
+        let hellos = messages().filter(|(kind, _)| *kind == SERVER_HELLO);
+        let (_, last) = hellos.last()?;
+        return Some(server_extensions(last)?.any(|(kind, _)| kind == PRE_SHARED_KEY));
+    }
+    Some(!messages().any(|(kind, _)| kind == CERTIFICATE || kind == SERVER_KEY_EXCHANGE))
+}
+
+/// TLS 1.2: whether the server gave a ticket. RFC 5077 3.3
+pub(crate) fn gives_ticket(from_server: &[u8]) -> bool {
+    messages(&handshake_stream(from_server)).any(|(kind, _)| kind == NEW_SESSION_TICKET)
+}
+
+/// TLS 1.3: the length of the first identity that the client's last hello offers. RFC 9846 4.3.11
+pub(crate) fn psk_identity_length(from_client: &[u8]) -> Option<usize> {
+    let stream = handshake_stream(from_client);
+    let (_, hello) = messages(&stream).filter(|(kind, _)| *kind == CLIENT_HELLO).last()?;
+    let after_session_id = hello.get(35 + usize::from(*hello.get(34)?)..)?;
+    let after_suites = after_session_id.get(2 + usize::from(number(after_session_id)?)..)?;
+    let extensions = after_suites.get(1 + usize::from(*after_suites.first()?)..)?;
+    let (_, offered) =
+        extensions_in(extensions.get(2..)?).find(|(kind, _)| *kind == PRE_SHARED_KEY)?;
+    offered.get(2..).and_then(number).map(usize::from)
+}
+
 /// The description of a fatal alert that was sent in the clear, if there is one.
 pub(crate) fn alert(recorded: &[u8]) -> Option<u8> {
     records(recorded).take_while(|(kind, _)| *kind != APPLICATION_DATA).find_map(|(kind, body)| {
@@ -85,23 +118,46 @@ fn message(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((header[0], body, after))
 }
 
+/// All whole messages.
+fn messages(mut stream: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (kind, body, after) = message(stream)?;
+        stream = after;
+        Some((kind, body))
+    })
+}
+
+fn number(at: &[u8]) -> Option<u16> {
+    Some(u16::from_be_bytes([*at.first()?, *at.get(1)?]))
+}
+
+/// A list of extensions without its length, as far as it is whole.
+fn extensions_in(mut list: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let (kind, length) = (number(list)?, number(list.get(2..)?)?);
+        let (value, rest) = list.get(4..)?.split_at_checked(usize::from(length))?;
+        list = rest;
+        Some((kind, value))
+    })
+}
+
+/// What follows the session id: suite, compression method, length, extensions.
+fn after_session_id(server_hello: &[u8]) -> Option<&[u8]> {
+    server_hello.get(35 + usize::from(*server_hello.get(34)?)..)
+}
+
+fn server_extensions(server_hello: &[u8]) -> Option<impl Iterator<Item = (u16, &[u8])>> {
+    Some(extensions_in(after_session_id(server_hello)?.get(5..).unwrap_or_default()))
+}
+
 fn server_hello(body: &[u8]) -> Option<Negotiated> {
-    let number = |at: &[u8]| Some(u16::from_be_bytes([*at.first()?, *at.get(1)?]));
-    let session_id = usize::from(*body.get(34)?);
-    let after_session_id = body.get(35 + session_id..)?;
     let mut hello = Negotiated {
         version: number(body)?,
-        suite: number(after_session_id)?,
+        suite: number(after_session_id(body)?)?,
         group: None,
         retried: body.get(2..34)? == HELLO_RETRY_REQUEST,
     };
-    // Suite, compression method, length of the extensions.
-    let mut extensions = after_session_id.get(5..).unwrap_or_default();
-    while let (Some(kind), Some(length)) =
-        (number(extensions), extensions.get(2..).and_then(number))
-    {
-        let (value, rest) = extensions.get(4..)?.split_at_checked(usize::from(length))?;
-        extensions = rest;
+    for (kind, value) in server_extensions(body)? {
         match kind {
             SUPPORTED_VERSIONS => hello.version = number(value)?,
             KEY_SHARE => hello.group = number(value),
@@ -116,10 +172,14 @@ const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 const FATAL: u8 = 2;
+const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
+const NEW_SESSION_TICKET: u8 = 4;
+const CERTIFICATE: u8 = 11;
 const SERVER_KEY_EXCHANGE: u8 = 12;
 const SERVER_HELLO_DONE: u8 = 14;
 const SUPPORTED_VERSIONS: u16 = 43;
+const PRE_SHARED_KEY: u16 = 41;
 const KEY_SHARE: u16 = 51;
 
 /// The random that marks a ServerHello as a HelloRetryRequest. RFC 9846 4.2.3
@@ -192,6 +252,43 @@ mod tests {
         assert_eq!(longest_record(&sent), Some(50));
         assert_eq!(longest_record(&sent[..sent.len() - 1]), Some(40));
         assert_eq!(longest_record(&[]), None);
+    }
+
+    #[test]
+    fn tls13_is_resumed_by_a_chosen_key_in_the_last_hello() {
+        let chosen = [0, 41, 0, 2, 0, 0, 0, 43, 0, 2, 3, 4];
+        let retry = record(22, &hello(&HELLO_RETRY_REQUEST, [0x13, 1], &[0, 43, 0, 2, 3, 4]));
+        let resumed_hello = record(22, &hello(&[1; 32], [0x13, 1], &chosen));
+        let full_hello = record(22, &hello(&[1; 32], [0x13, 1], &[0, 43, 0, 2, 3, 4]));
+        assert_eq!(resumed(&resumed_hello), Some(true));
+        assert_eq!(resumed(&full_hello), Some(false));
+        assert_eq!(resumed(&[retry.clone(), resumed_hello].concat()), Some(true));
+        assert_eq!(resumed(&[retry.clone(), full_hello].concat()), Some(false));
+        assert_eq!(resumed(&retry[..20]), None);
+    }
+
+    #[test]
+    fn tls12_is_resumed_without_a_certificate_and_may_give_a_ticket() {
+        let hello = hello(&[1; 32], [0xc0, 0x2f], &[0, 23, 0, 0]);
+        let ticket = framed(NEW_SESSION_TICKET, &[0, 0, 0, 9, 0, 1, 7]);
+        let full = [hello.clone(), framed(CERTIFICATE, &[0, 0, 0]), ticket.clone()].concat();
+        assert_eq!(resumed(&record(22, &full)), Some(false));
+        assert_eq!(resumed(&record(22, &hello)), Some(true));
+        assert_eq!(resumed(&record(22, &[hello.clone(), ticket].concat())), Some(true));
+        assert!(gives_ticket(&record(22, &full)));
+        assert!(!gives_ticket(&record(22, &hello)));
+    }
+
+    #[test]
+    fn an_offered_session_is_measured() {
+        let offered = [0, 41, 0, 7, 0, 9, 0, 3, 1, 2, 3];
+        let extensions = [&[0, 43, 0, 3, 2, 3, 4][..], &offered].concat();
+        let length = u16::try_from(extensions.len()).unwrap().to_be_bytes();
+        let start = [&[3, 3][..], &[1; 32], &[2, 8, 8], &[0, 2, 0x13, 1], &[1, 0]].concat();
+        let body = [start.clone(), length.to_vec(), extensions].concat();
+        assert_eq!(psk_identity_length(&record(22, &framed(CLIENT_HELLO, &body))), Some(3));
+        let without = [start, vec![0, 0]].concat();
+        assert_eq!(psk_identity_length(&record(22, &framed(CLIENT_HELLO, &without))), None);
     }
 
     #[test]

@@ -4,9 +4,12 @@
 //! cargo run --release -p tercel-interop -- --tercel target/release/tercel
 //! ```
 //!
-//! `cells.rs` is the table of what is run, `programs.rs` knows the programs, `run.rs` runs one cell
-//! with the help of `process.rs` and `relay.rs`, `evidence.rs` reads what went over the wire,
-//! `pki.rs` makes the certificates, `terms.rs` names versions, keys, suites and groups.
+//! Two tables say what is run: `cells.rs` of handshakes that differ in what is negotiated, each once
+//! through `run.rs`; `features.rs` of what goes beyond (resumption, early data and others), each
+//! through `exchange.rs`. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
+//! them, `evidence.rs` reads what went over the wire, `pki.rs` makes the certificates, `terms.rs` names
+//! versions, keys, suites and groups. At the end `matrix.rs` prints what was shown with whom: `serve` is
+//! Tercel's server with that program's client, `connect` the other way round.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,9 @@ use clap::Parser;
 
 mod cells;
 mod evidence;
+mod exchange;
+mod features;
+mod matrix;
 mod pki;
 mod process;
 mod programs;
@@ -28,13 +34,15 @@ mod run;
 mod terms;
 
 use cells::{Cell, Role};
+use features::{Feature, FeatureCell};
+use matrix::Matrix;
 use pki::Pki;
 use programs::{Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
 use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 465;
+const MINIMUM: usize = 534;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -74,7 +82,16 @@ fn main() -> Result<ExitCode> {
         .iter()
         .flat_map(|peer| {
             let cells = cells::cells(subject.abilities(), peer.abilities());
-            cells.into_iter().map(move |cell| Row { peer: peer.as_ref(), cell })
+            let plain = cells.into_iter().map(Kind::Handshake);
+            // What a stand-in can do, its own files do not say.
+            let roles: &[Role] =
+                if subject.explains() { &[Role::Serve, Role::Connect] } else { &[] };
+            let features = roles.iter().flat_map(|&role| {
+                let features = peer.features(role).into_iter();
+                features.map(move |feature| Kind::Feature(FeatureCell { role, feature }))
+            });
+            let kinds: Vec<_> = plain.chain(features).collect();
+            kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
@@ -87,7 +104,7 @@ fn main() -> Result<ExitCode> {
 
     ensure!(subject.abilities().present, "no program at {}", options.tercel.display());
     let setting = prepare(&folder.0)?;
-    let tally = Tally::default();
+    let tally = Tally::new(&peers);
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
@@ -105,16 +122,42 @@ fn main() -> Result<ExitCode> {
 /// One line of the table.
 struct Row<'a> {
     peer: &'a dyn Program,
-    cell: Cell,
+    kind: Kind,
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+enum Kind {
+    Handshake(Cell),
+    Feature(FeatureCell),
 }
 
 impl Row<'_> {
     fn name(&self) -> String {
-        let role = match self.cell.role {
+        let role = match self.role() {
             Role::Serve => "serve",
             Role::Connect => "connect",
         };
-        format!("{role} {} {}", self.peer.name(), self.cell)
+        let peer = self.peer.name();
+        match &self.kind {
+            Kind::Handshake(cell) => format!("{role} {peer} {cell}"),
+            Kind::Feature(cell) => format!("{role} {peer} {cell}"),
+        }
+    }
+
+    fn role(&self) -> Role {
+        match &self.kind {
+            Kind::Handshake(cell) => cell.role,
+            Kind::Feature(cell) => cell.role,
+        }
+    }
+
+    /// The line of the matrix it belongs to.
+    fn matter(&self) -> &'static str {
+        match &self.kind {
+            Kind::Handshake(cell) => cell.matter(),
+            Kind::Feature(cell) => cell.feature.name(),
+        }
     }
 
     /// Runs the cell, prints its line and counts it.
@@ -125,7 +168,11 @@ impl Row<'_> {
             return;
         }
         let start = Instant::now();
-        let verdict = run::run(&self.cell, subject, self.peer, setting);
+        let verdict = match &self.kind {
+            Kind::Handshake(cell) => run::run(cell, subject, self.peer, setting),
+            Kind::Feature(cell) => exchange::run(*cell, subject, self.peer, setting),
+        };
+        tally.matrix.count(self.matter(), self.peer.name(), self.role(), verdict.is_ok());
         let time = start.elapsed().as_secs_f32();
         match verdict {
             Ok(()) => {
@@ -141,17 +188,30 @@ impl Row<'_> {
     }
 }
 
-#[derive(Default)]
 struct Tally {
     passed: AtomicUsize,
     failed: AtomicUsize,
     skipped: AtomicUsize,
+    matrix: Matrix,
 }
 
 impl Tally {
+    fn new(peers: &[Box<dyn Program>]) -> Self {
+        let features = Feature::ALL.iter().map(|feature| feature.name());
+        let lines = cells::MATTERS.into_iter().chain(features).map(str::to_owned).collect();
+        let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
+        Self {
+            passed: AtomicUsize::default(),
+            failed: AtomicUsize::default(),
+            skipped: AtomicUsize::default(),
+            matrix: Matrix::new(lines, columns),
+        }
+    }
+
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {
         let [passed, failed, skipped] =
             [&self.passed, &self.failed, &self.skipped].map(|count| count.load(Ordering::Relaxed));
+        println!("\n{}\n", self.matrix.text());
         let absent: Vec<_> =
             peers.iter().filter(|peer| !peer.abilities().present).map(|peer| peer.name()).collect();
         if !absent.is_empty() {

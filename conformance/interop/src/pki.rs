@@ -21,11 +21,12 @@ pub(crate) const SERVER_NAME: &str = "localhost";
 /// The only name in the certificate used for the wrong-name refusal.
 pub(crate) const OTHER_NAME: &str = "other.example";
 
-/// A certificate file (leaf, then intermediate) and its key, both PEM.
+/// A certificate file (leaf, then intermediate), its key, and its public key alone, all PEM.
 #[derive(Clone, Debug)]
 pub(crate) struct Credential {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
+    pub(crate) public: PathBuf,
 }
 
 /// Where the run's certificates are.
@@ -96,6 +97,7 @@ impl Pki {
         Credential {
             certificate: self.folder.join(format!("{name}.pem")),
             key: self.folder.join(format!("{name}.key.pem")),
+            public: self.folder.join(format!("{name}.pub.pem")),
         }
     }
 
@@ -112,6 +114,7 @@ impl Pki {
         let certificate = params.signed_by(&pair, &by.issuer)?;
         fs::write(&to.certificate, certificate.pem() + &by.intermediate.pem())?;
         fs::write(&to.key, pair.serialize_pem())?;
+        fs::write(&to.public, pair.public_key_pem())?;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -73,9 +74,37 @@ impl Process {
         &self.complaints
     }
 
+    /// Both, one after the other.
+    pub(crate) fn said(&self) -> String {
+        self.output.text() + &self.complaints.text()
+    }
+
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
+}
+
+/// The last lines that each process wrote to its standard error.
+pub(crate) fn last_words<'a>(
+    processes: impl Iterator<Item = (&'static str, &'a mut Process)>,
+) -> String {
+    let mut words = String::new();
+    for (who, process) in processes {
+        // The last words of a program that has just ended may still be in the pipe.
+        let patience = Instant::now() + Duration::from_millis(200);
+        while process.ended().is_ok_and(|ended| ended.is_some())
+            && !process.complaints().ended()
+            && Instant::now() < patience
+        {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let text = process.complaints().text();
+        let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in &lines[lines.len().saturating_sub(8)..] {
+            words += &format!("\n    {who}: {line}");
+        }
+    }
+    words
 }
 
 impl Drop for Process {

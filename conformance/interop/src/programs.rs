@@ -9,6 +9,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::cells::Role;
+use crate::features::{Feature, Owner};
 use crate::pki::Credential;
 use crate::terms::{Group, Key, Suite, Version, classic_groups};
 
@@ -35,6 +37,71 @@ pub(crate) trait Program: Sync {
     fn explains(&self) -> bool {
         false
     }
+
+    /// What it can show as a peer beyond a plain handshake, the subject having this role.
+    fn features(&self, _role: Role) -> Vec<Feature> {
+        Vec::new()
+    }
+
+    /// As a client it makes the connection that is resumed itself, before the one that carries data.
+    fn reconnects_itself(&self) -> bool {
+        false
+    }
+
+    /// What it has told of each of its connections, in their order: whether a session was resumed.
+    fn resumptions(&self, _serves: bool, _said: &str) -> Vec<bool> {
+        Vec::new()
+    }
+
+    /// Whether it has told that early data was accepted, or that it was not; `None` if neither.
+    fn early_data(&self, _serves: bool, _said: &str) -> Option<bool> {
+        None
+    }
+
+    /// Whether it sends again by itself what a server did not accept early.
+    fn repeats_early_data(&self) -> bool {
+        true
+    }
+
+    /// Whether its echo answers early data too.
+    fn echoes_early_data(&self) -> bool {
+        true
+    }
+
+    /// What it is told by its standard input to change its keys, and to ask for the same if `asks`.
+    fn update_command(&self, _asks: bool) -> &'static [u8] {
+        b""
+    }
+
+    /// What must appear in what it says, or in the trace it leaves, if the feature was used.
+    fn marks(&self, _serves: bool, _feature: Feature) -> Vec<Mark> {
+        Vec::new()
+    }
+}
+
+/// A text and where to look for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mark {
+    /// In the standard output or error.
+    Said(&'static str),
+    /// In the file that `trace` names.
+    Traced(&'static str),
+}
+
+/// The file in a cell's folder where a program may leave a trace.
+pub(crate) fn trace(scratch: &Path, serves: bool) -> PathBuf {
+    scratch.join(if serves { "server.trace" } else { "client.trace" })
+}
+
+/// The file of what is to be sent early, in a cell's folder.
+pub(crate) fn early_file(scratch: &Path) -> PathBuf {
+    scratch.join("early.txt")
+}
+
+/// Reads resumptions from text in which each connection begins with one mark and, if it was
+/// resumed, has another before the next begins.
+fn resumptions_by(said: &str, connection: &str, resumed: &str) -> Vec<bool> {
+    said.split(connection).skip(1).map(|part| part.contains(resumed)).collect()
 }
 
 /// What a program has and lets us choose. A program that is absent keeps the usual abilities, so
@@ -127,7 +194,29 @@ pub(crate) struct Serve<'a> {
     pub(crate) client_roots: PathBuf,
     /// Serve the files of this folder by HTTP instead of echoing.
     pub(crate) files: Option<&'a Path>,
+    pub(crate) extra: Option<Extra<'a>>,
 }
+
+/// What a feature adds to an order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extra<'a> {
+    pub(crate) feature: Feature,
+    /// A folder of the cell's own.
+    pub(crate) scratch: &'a Path,
+    /// Client: there was a connection before, by a run of the same program.
+    pub(crate) again: bool,
+    /// The other side's public key, where that is all there is of it.
+    pub(crate) peer_key: Option<&'a Path>,
+}
+
+impl Extra<'_> {
+    pub(crate) fn owns_raw_key(&self, owner: Owner) -> bool {
+        self.feature == Feature::RawKey(owner)
+    }
+}
+
+/// The record size limit of the cells that have one: less than a Certificate message.
+pub(crate) const RECORD_LIMIT: u16 = 512;
 
 /// An order to connect to 127.0.0.1.
 #[derive(Debug)]
@@ -140,6 +229,7 @@ pub(crate) struct Connect<'a> {
     pub(crate) limits: Limits,
     /// The path to fetch, for a program that does not echo.
     pub(crate) fetch: &'a str,
+    pub(crate) extra: Option<Extra<'a>>,
 }
 
 impl Connect<'_> {

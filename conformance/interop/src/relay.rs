@@ -22,47 +22,43 @@ const RECORDED: usize = 64 * 1024;
 /// The first bytes that went in one direction.
 pub(crate) type Recording = Arc<Mutex<Vec<u8>>>;
 
-/// A relay for one connection; dropping it stops waiting for that connection.
-#[derive(Debug)]
-pub(crate) struct Relay {
-    port: u16,
-    stop: Arc<AtomicBool>,
-    reached: Arc<AtomicBool>,
+/// What one connection's two directions began with.
+#[derive(Clone, Debug, Default)]
+struct Wire {
     from_client: Recording,
     from_server: Recording,
 }
 
+/// A relay for some connections; dropping it stops waiting for those that have not come.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    port: u16,
+    stop: Arc<AtomicBool>,
+    /// Those that reached the server, in their order.
+    wires: Arc<Mutex<Vec<Wire>>>,
+}
+
 impl Relay {
-    /// Listens on a free port of 127.0.0.1 and carries the first connection to `server_port`.
-    pub(crate) fn start(server_port: u16) -> Result<Self> {
+    /// Listens on a free port of 127.0.0.1 and carries one connection to each of these ports, in their
+    /// order.
+    pub(crate) fn start(server_ports: Vec<u16>) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let relay = Self {
             port: listener.local_addr()?.port(),
             stop: Arc::default(),
-            reached: Arc::default(),
-            from_client: Recording::default(),
-            from_server: Recording::default(),
+            wires: Arc::default(),
         };
-        let (stop, reached) = (relay.stop.clone(), relay.reached.clone());
-        let (from_client, from_server) = (relay.from_client.clone(), relay.from_server.clone());
+        let (stop, wires) = (relay.stop.clone(), relay.wires.clone());
         thread::spawn(move || {
-            let Some(client) = until(&stop, || listener.accept().ok().map(|(client, _)| client))
-            else {
-                return;
-            };
-            let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, server_port)).ok();
-            let Some(server) = until(&stop, connect) else { return };
-            reached.store(true, Ordering::Relaxed);
-            // Accepted from a non-blocking listener; whether that is inherited varies by platform.
-            let ready = client.set_nonblocking(false).is_ok();
-            let (Ok(client_again), Ok(server_again)) = (client.try_clone(), server.try_clone())
-            else {
-                return;
-            };
-            if ready {
-                carry(client, server, from_client);
-                carry(server_again, client_again, from_server);
+            for server_port in server_ports {
+                let accept = || listener.accept().ok().map(|(client, _)| client);
+                let Some(client) = until(&stop, accept) else { return };
+                let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, server_port)).ok();
+                let Some(server) = until(&stop, connect) else { return };
+                let wire = Wire::default();
+                wires.lock().unwrap_or_else(PoisonError::into_inner).push(wire.clone());
+                join(client, server, wire);
             }
         });
         Ok(relay)
@@ -73,17 +69,27 @@ impl Relay {
         self.port
     }
 
-    /// Whether the server accepted the connection.
-    pub(crate) fn reached_server(&self) -> bool {
-        self.reached.load(Ordering::Relaxed)
+    /// How many connections the server has accepted.
+    pub(crate) fn connections(&self) -> usize {
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    pub(crate) fn client_said(&self) -> Vec<u8> {
-        self.from_client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What the client of this connection, counted from 0, said first.
+    pub(crate) fn client_said(&self, connection: usize) -> Vec<u8> {
+        self.recorded(connection, |wire| &wire.from_client)
     }
 
-    pub(crate) fn server_said(&self) -> Vec<u8> {
-        self.from_server.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What the server of this connection said first.
+    pub(crate) fn server_said(&self, connection: usize) -> Vec<u8> {
+        self.recorded(connection, |wire| &wire.from_server)
+    }
+
+    fn recorded(&self, connection: usize, direction: impl Fn(&Wire) -> &Recording) -> Vec<u8> {
+        let wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
+        let recording = wires.get(connection).map(direction);
+        recording.map_or(Vec::new(), |recording| {
+            recording.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        })
     }
 }
 
@@ -120,6 +126,18 @@ fn until<T>(stop: &AtomicBool, mut attempt: impl FnMut() -> Option<T>) -> Option
         thread::sleep(Duration::from_millis(5));
     }
     None
+}
+
+fn join(client: TcpStream, server: TcpStream, wire: Wire) {
+    // Accepted from a non-blocking listener; whether that is inherited varies by platform.
+    let ready = client.set_nonblocking(false).is_ok();
+    let (Ok(client_again), Ok(server_again)) = (client.try_clone(), server.try_clone()) else {
+        return;
+    };
+    if ready {
+        carry(client, server, wire.from_client);
+        carry(server_again, client_again, wire.from_server);
+    }
 }
 
 /// Carries one direction: a thread that always reads, and one that writes what was read.

@@ -13,19 +13,19 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::cells::{Cell, Client, Fault, LimitedBy, Role};
 use crate::evidence;
 use crate::pki::{Pki, SERVER_NAME};
-use crate::process::Process;
+use crate::process::{Process, last_words};
 use crate::programs::{Connect, Limits, Program, RecordSize, Serve};
 use crate::relay::{Relay, free_port};
 use crate::terms::Version;
 
 /// How long a cell may take.
-const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 /// The bytes echoed in each cell.
 const PAYLOAD: usize = 1024 * 1024;
 /// Seven lines, less than the smallest record size in use.
 const SHORT_PAYLOAD: usize = 7 * 64;
 /// What protection adds to a record at most: explicit nonce, content type, tag.
-const PROTECTION: usize = 8 + 1 + 16;
+pub(crate) const PROTECTION: usize = 8 + 1 + 16;
 /// The name of the file that holds the payload, for programs that fetch instead of echoing.
 pub(crate) const PAYLOAD_FILE: &str = "payload.txt";
 
@@ -96,7 +96,7 @@ impl Parties {
         };
         let fetches = client.abilities().fetches;
         let port = free_port()?;
-        let relay = Relay::start(port)?;
+        let relay = Relay::start(vec![port])?;
 
         let served = server.serve(&Serve {
             port,
@@ -105,6 +105,7 @@ impl Parties {
             client_auth: cell.client_auth(),
             client_roots: setting.pki.client_roots(),
             files: fetches.then_some(setting.files.as_path()),
+            extra: None,
         });
         let server = if served.harness_echoes {
             Process::start_echoing(served.command)?
@@ -122,6 +123,7 @@ impl Parties {
             },
             limits: limits(cell, cell.role == Role::Connect),
             fetch: PAYLOAD_FILE,
+            extra: None,
         }))?;
         let deadline = Instant::now() + LIMIT;
         Ok(Self {
@@ -218,7 +220,7 @@ impl Parties {
         let sent_by_subject = self.peer_record_size == RecordSize::Received;
         let sent_by_client = sent_by_subject == (cell.role == Role::Connect);
         let recorded =
-            if sent_by_client { self.relay.client_said() } else { self.relay.server_said() };
+            if sent_by_client { self.relay.client_said(0) } else { self.relay.server_said(0) };
         let longest = evidence::longest_record(&recorded).context("no protected record")?;
         let allowed = usize::from(size) + PROTECTION;
         ensure!(longest <= allowed, "a record of {longest} bytes was sent");
@@ -226,7 +228,7 @@ impl Parties {
     }
 
     fn check_negotiated(&self, cell: &Cell) -> Result<()> {
-        let seen = evidence::negotiated(&self.relay.server_said()).context("no ServerHello")?;
+        let seen = evidence::negotiated(&self.relay.server_said(0)).context("no ServerHello")?;
         ensure!(seen.version == cell.version.code(), "negotiated version {:04x}", seen.version);
         if let Some(suite) = cell.suite {
             ensure!(seen.suite == suite.code, "negotiated suite {:04x}", seen.suite);
@@ -251,7 +253,8 @@ impl Parties {
         if !refused_here || !in_clear {
             return Ok(());
         }
-        let recorded = if by_client { self.relay.client_said() } else { self.relay.server_said() };
+        let recorded =
+            if by_client { self.relay.client_said(0) } else { self.relay.server_said(0) };
         match evidence::alert(&recorded) {
             Some(description) => ensure!(
                 fault.alerts().contains(&description),
@@ -280,7 +283,7 @@ impl Parties {
             ensure!(Instant::now() < self.deadline, "timeout waiting for {what}");
             // In this order: a server may well end between its only connection and our question.
             let ended = self.server.ended()?.is_some();
-            ensure!(!ended || self.relay.reached_server(), "the server did not start");
+            ensure!(!ended || self.relay.connections() > 0, "the server did not start");
             thread::sleep(Duration::from_millis(2));
         }
         Ok(())
@@ -288,23 +291,7 @@ impl Parties {
 
     /// The last lines each program wrote to its standard error.
     fn quotes(&mut self) -> String {
-        let mut quotes = String::new();
-        for (who, process) in [("server", &mut self.server), ("client", &mut self.client)] {
-            // The last words of a program that has just ended may still be in the pipe.
-            let patience = Instant::now() + Duration::from_millis(200);
-            while process.ended().is_ok_and(|ended| ended.is_some())
-                && !process.complaints().ended()
-                && Instant::now() < patience
-            {
-                thread::sleep(Duration::from_millis(2));
-            }
-            let text = process.complaints().text();
-            let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-            for line in &lines[lines.len().saturating_sub(8)..] {
-                quotes += &format!("\n    {who}: {line}");
-            }
-        }
-        quotes
+        last_words([("server", &mut self.server), ("client", &mut self.client)].into_iter())
     }
 }
 

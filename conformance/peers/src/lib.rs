@@ -23,6 +23,10 @@ pub trait Tls: Read + Write {
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;
     /// Sends close_notify.
     fn close(&mut self) -> io::Result<()>;
+    /// Whether an earlier session was resumed; `None` if the driver cannot tell.
+    fn resumed(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// A library's way to make a TLS stream.
@@ -39,6 +43,10 @@ pub struct Peer {
     pub limits: &'static str,
     /// `lacks alerts`, if its server refuses with close_notify.
     pub remark: &'static str,
+    /// The features its client can show, by the harness's names.
+    pub as_client: &'static str,
+    /// The features its server can show.
+    pub as_server: &'static str,
     /// The server's handshake.
     pub accept: Handshake,
     /// The client's handshake.
@@ -78,6 +86,15 @@ pub struct Options {
     /// The most plaintext put into one record.
     #[arg(long)]
     pub record_size: Option<usize>,
+    /// How many connections to serve.
+    #[arg(long, default_value_t = 1)]
+    pub connections: usize,
+    /// What is to be shown beside a handshake.
+    #[arg(long)]
+    pub feature: Option<String>,
+    /// What to send early when coming back.
+    #[arg(long)]
+    pub early_data: Option<PathBuf>,
 }
 
 /// A protocol version.
@@ -92,6 +109,22 @@ pub enum Version {
 }
 
 impl Options {
+    /// Whether this feature is to be shown.
+    pub fn shows(&self, feature: &str) -> bool {
+        self.feature.as_deref() == Some(feature)
+    }
+
+    /// Whether early data is to be shown.
+    pub fn early(&self) -> bool {
+        self.feature.as_ref().is_some_and(|name| name.starts_with("early-data"))
+    }
+
+    /// Whether the client comes back with the session of its first connection.
+    fn returns(&self) -> bool {
+        let named = |start| self.feature.as_ref().is_some_and(|name| name.starts_with(start));
+        named("resume-") || named("early-data")
+    }
+
     /// The file with the roots a client needs.
     pub fn roots(&self) -> Result<&PathBuf> {
         self.ca.as_ref().context("a client needs --ca")
@@ -131,21 +164,53 @@ pub fn run(peer: &Peer) -> Result<()> {
     match Arguments::parse().command {
         Command::Abilities => {
             println!("keys {}\ngroups {}\nlimits {}", peer.keys, peer.groups, peer.limits);
+            println!("as-client {}\nas-server {}", peer.as_client, peer.as_server);
             println!("{}", peer.remark);
             Ok(())
         }
         Command::Serve(options) => {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
-            let (tcp, _) = listener.accept()?;
-            tcp.set_nodelay(true)?;
-            echo((peer.accept)(&options, tcp)?.as_mut())
+            for _ in 0..options.connections {
+                let (tcp, _) = listener.accept()?;
+                tcp.set_nodelay(true)?;
+                let mut tls = (peer.accept)(&options, tcp)?;
+                tell(&options, tls.as_ref());
+                echo(tls.as_mut())?;
+            }
+            Ok(())
         }
         Command::Connect(options) => {
-            let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, options.port))?;
-            tcp.set_nodelay(true)?;
-            carry((peer.connect)(&options, tcp)?.as_mut())
+            if options.returns() {
+                // Without what the second connection says early.
+                let first = Options { early_data: None, ..options.clone() };
+                say_and_hear(connected(peer, &first)?.as_mut())?;
+            }
+            carry(connected(peer, &options)?.as_mut())
         }
     }
+}
+
+fn connected(peer: &Peer, options: &Options) -> Result<Box<dyn Tls>> {
+    let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, options.port))?;
+    tcp.set_nodelay(true)?;
+    let tls = (peer.connect)(options, tcp)?;
+    tell(options, tls.as_ref());
+    Ok(tls)
+}
+
+fn tell(options: &Options, tls: &dyn Tls) {
+    if let (true, Some(resumed)) = (options.returns(), tls.resumed()) {
+        eprintln!("resumed {}", if resumed { "yes" } else { "no" });
+    }
+}
+
+/// The connection whose session the next one resumes. A line is echoed so that tickets have arrived.
+fn say_and_hear(tls: &mut dyn Tls) -> Result<()> {
+    let mut words = *b"0123\n";
+    tls.write_all(&words)?;
+    tls.flush()?;
+    tls.read_exact(&mut words)?;
+    Ok(tls.close()?)
 }
 
 #[derive(Parser)]

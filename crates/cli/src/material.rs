@@ -8,8 +8,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use tercel::crypto::SigningKey;
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
+use tercel::pki_types::SubjectPublicKeyInfoDer;
+use tercel::pki_types::pem::PemObject;
 use tercel::{Credential, KeyLog, KeyLogFile};
 
 /// A chain and its key, both PEM.
@@ -18,6 +21,25 @@ pub(crate) fn credential(certificates: &Path, key: &Path) -> Result<Credential> 
     let private = load_key_pem(&read(key)?).with_context(|| name(key))?;
     Credential::new(chain, &private)
         .with_context(|| format!("{} with {}", name(certificates), name(key)))
+}
+
+/// A private key in PEM whose public key is shown in place of a chain. RFC 7250
+pub(crate) fn raw_public_key(key: &Path) -> Result<Credential> {
+    let private = load_key_pem(&read(key)?).with_context(|| name(key))?;
+    let signer = SigningKey::from_der(private.secret_der()).with_context(|| name(key))?;
+    let public = SubjectPublicKeyInfoDer::from(signer.public_key_spki());
+    Credential::raw_public_key_with_signer(public, Arc::new(signer)).with_context(|| name(key))
+}
+
+/// Public keys (`SubjectPublicKeyInfo`) from a PEM file, at least one.
+pub(crate) fn public_keys(file: &Path) -> Result<Vec<SubjectPublicKeyInfoDer<'static>>> {
+    let pem = read(file)?;
+    let keys = SubjectPublicKeyInfoDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
+    let keys = keys.map_err(|_| anyhow!("{}: cannot be read as PEM", name(file)))?;
+    if keys.is_empty() {
+        bail!("{}: there is no public key in it", name(file));
+    }
+    Ok(keys)
 }
 
 /// An OCSP response. Whether it is any good is for clients to say.
@@ -70,10 +92,10 @@ fn private_options() -> OpenOptions {
     options
 }
 
-fn read(file: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
     fs::read(file).with_context(|| name(file))
 }
 
-fn name(file: &Path) -> String {
+pub(crate) fn name(file: &Path) -> String {
     file.display().to_string()
 }

@@ -4,7 +4,8 @@
 //! Next: [`crate::connect::report`], [`crate::serve::page`].
 
 use tercel::pki::CertificateSummary;
-use tercel::{Facts, Side};
+use tercel::wire::CertificateType;
+use tercel::{EarlyData, Facts, Side};
 
 use crate::options::version_name;
 
@@ -23,8 +24,18 @@ pub(crate) fn rows(facts: &Facts, own_side: Side) -> Vec<(&'static str, String)>
         ("alpn", facts.alpn.as_deref().map_or_else(none, printable)),
         ("retried", yes_or_no(facts.retried)),
         ("resumed", yes_or_no(facts.resumed)),
+        ("early-data", early_data(facts.early_data).to_owned()),
         ("extended-main-secret", yes_or_no(facts.extended_main_secret)),
     ];
+    for (key, form) in [
+        ("server-certificate-type", facts.server_certificate_type),
+        ("client-certificate-type", facts.client_certificate_type),
+    ] {
+        // Chains are the rule and need no mention. RFC 7250
+        if form == CertificateType::RAW_PUBLIC_KEY {
+            rows.push((key, form.to_string()));
+        }
+    }
     if let Some(scheme) = scheme(client_scheme) {
         rows.push(("client-signature-scheme", scheme));
     }
@@ -52,6 +63,14 @@ pub(crate) fn peer_subject(facts: &Facts) -> Option<String> {
 /// Bytes from a peer as text that cannot drive a terminal.
 pub(crate) fn printable(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().escape_ascii().to_string()
+}
+
+fn early_data(what: EarlyData) -> &'static str {
+    match what {
+        EarlyData::Accepted => "accepted",
+        EarlyData::Rejected => "rejected",
+        _ => "none",
+    }
 }
 
 fn yes_or_no(value: bool) -> String {

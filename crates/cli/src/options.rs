@@ -35,6 +35,14 @@ pub(crate) struct TlsOptions {
     #[arg(long, value_name = "NAMES", value_parser = protocols)]
     pub(crate) alpn: Option<List<String>>,
 
+    /// Ask the peer to put no more bytes than this into a record, 64 to 16385
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(64..=16385))]
+    pub(crate) record_size_limit: Option<u16>,
+
+    /// Let the peer compress its certificates (TLS 1.3)
+    #[arg(long)]
+    pub(crate) compressed_certificates: bool,
+
     /// Append every secret to this file, in the format network analysers read
     #[arg(long, value_name = "FILE")]
     pub(crate) key_log: Option<PathBuf>,
@@ -64,6 +72,10 @@ macro_rules! apply {
         if let Some(groups) = &options.groups {
             builder = builder.groups(&groups.0);
         }
+        if let Some(bytes) = options.record_size_limit {
+            builder = builder.record_size_limit(bytes);
+        }
+        builder = builder.offer_certificate_compression(options.compressed_certificates);
         if let Some(log) = $crate::material::key_log(options.key_log.as_deref())? {
             builder = builder.key_log(log);
         }
@@ -187,6 +199,8 @@ mod tests {
             groups: None,
             suites: None,
             alpn: None,
+            record_size_limit: None,
+            compressed_certificates: false,
             key_log: None,
         };
         let (new, old) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);

@@ -2,7 +2,7 @@
 
 use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm as A};
 
-const ALL: [A; 7] = [
+const ALL: [A; 9] = [
     A::X25519,
     A::P256,
     A::P384,
@@ -10,6 +10,17 @@ const ALL: [A; 7] = [
     A::X25519MlKem768,
     A::SecP256r1MlKem768,
     A::SecP384r1MlKem1024,
+    A::MlKem768,
+    A::MlKem1024,
+];
+
+/// Where ML-KEM's part of a share begins.
+const KEM_STARTS: [(A, usize); 5] = [
+    (A::X25519MlKem768, 0),
+    (A::SecP256r1MlKem768, 65),
+    (A::SecP384r1MlKem1024, 97),
+    (A::MlKem768, 0),
+    (A::MlKem1024, 0),
 ];
 
 #[test]
@@ -38,6 +49,8 @@ fn lengths_are_those_of_the_standards() {
         (1216, 1120, 64),
         (1249, 1153, 64),
         (1665, 1665, 80),
+        (1184, 1088, 32),
+        (1568, 1568, 32),
     ];
     for (algorithm, (client, server, secret)) in ALL.into_iter().zip(expected) {
         assert_eq!(algorithm.client_share_len(), client);
@@ -62,9 +75,11 @@ fn the_classic_half_of_a_hybrid_works_alone() {
         let client_secret = client.agree_classic(&response).unwrap();
         assert_eq!(client_secret.as_bytes(), server_secret.as_bytes());
     }
-    for algorithm in [A::X25519, A::P256, A::P384, A::P521] {
+    for algorithm in [A::X25519, A::P256, A::P384, A::P521, A::MlKem768, A::MlKem1024] {
         assert!(KeyExchange::generate(algorithm).unwrap().classic().is_none());
     }
+    let alone = KeyExchange::generate(A::MlKem768).unwrap();
+    assert_eq!(alone.agree_classic(&[0; 32]).unwrap_err(), CryptoError::InvalidShare);
 }
 
 #[test]
@@ -161,9 +176,7 @@ fn a_point_off_its_curve_or_in_another_form_is_refused() {
 #[test]
 fn an_encapsulation_key_beyond_the_modulus_is_refused() {
     // The first two 12-bit coefficients set to 4095, the modulus being 3329 (FIPS 203 7.2).
-    for (algorithm, start) in
-        [(A::X25519MlKem768, 0), (A::SecP256r1MlKem768, 65), (A::SecP384r1MlKem1024, 97)]
-    {
+    for (algorithm, start) in KEM_STARTS {
         let mut share = KeyExchange::generate(algorithm).unwrap().public_share().to_vec();
         share[start..start + 3].fill(0xff);
         let refused = KeyExchange::respond(algorithm, &share).map(|_| ()).unwrap_err();
@@ -173,9 +186,7 @@ fn an_encapsulation_key_beyond_the_modulus_is_refused() {
 
 #[test]
 fn a_forged_ciphertext_gives_a_different_secret() {
-    for (algorithm, at) in
-        [(A::X25519MlKem768, 0), (A::SecP256r1MlKem768, 65), (A::SecP384r1MlKem1024, 97)]
-    {
+    for (algorithm, at) in KEM_STARTS {
         let client = KeyExchange::generate(algorithm).unwrap();
         let (mut share, secret) = KeyExchange::respond(algorithm, client.public_share()).unwrap();
         share[at] ^= 1;

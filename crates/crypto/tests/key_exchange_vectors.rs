@@ -63,7 +63,7 @@ fn a_private_key_that_is_none_is_refused() {
     assert_eq!(refused, CryptoError::Unsupported);
 }
 
-/// The hybrid to reach a parameter set by, the randomness its classic half draws, and where
+/// The algorithm to reach a parameter set by, the randomness its classic half draws, and where
 /// ML-KEM's part of a share or secret begins.
 struct Hybrid {
     algorithm: A,
@@ -81,18 +81,23 @@ fn hybrids(vector: &Vector) -> Vec<Hybrid> {
     };
     match vector.text("parameters") {
         "MlKem768" => {
-            vec![hybrid(A::X25519MlKem768, 32, 0, 0), hybrid(A::SecP256r1MlKem768, 96, 65, 32)]
+            vec![
+                hybrid(A::X25519MlKem768, 32, 0, 0),
+                hybrid(A::SecP256r1MlKem768, 96, 65, 32),
+                hybrid(A::MlKem768, 0, 0, 0),
+            ]
         }
-        _ => vec![hybrid(A::SecP384r1MlKem1024, 96, 97, 48)],
+        _ => vec![hybrid(A::SecP384r1MlKem1024, 96, 97, 48), hybrid(A::MlKem1024, 0, 0, 0)],
     }
 }
 
 impl Hybrid {
-    fn classic(&self) -> A {
+    fn classic(&self) -> Option<A> {
         match self.algorithm {
-            A::X25519MlKem768 => A::X25519,
-            A::SecP256r1MlKem768 => A::P256,
-            _ => A::P384,
+            A::X25519MlKem768 => Some(A::X25519),
+            A::SecP256r1MlKem768 => Some(A::P256),
+            A::SecP384r1MlKem1024 => Some(A::P384),
+            _ => None,
         }
     }
 
@@ -103,7 +108,9 @@ impl Hybrid {
 
     /// A share of ML-KEM's part and some classic part.
     fn share(&self, kem: &[u8]) -> Vec<u8> {
-        let classic = KeyExchange::generate(self.classic()).unwrap().public_share().to_vec();
+        let classic = self.classic().map_or_else(Vec::new, |classic| {
+            KeyExchange::generate(classic).unwrap().public_share().to_vec()
+        });
         if self.share_start == 0 { [kem, &classic].concat() } else { [&classic, kem].concat() }
     }
 }
@@ -166,6 +173,8 @@ fn a_seed_makes_runs_equal() {
         A::X25519MlKem768,
         A::SecP256r1MlKem768,
         A::SecP384r1MlKem1024,
+        A::MlKem768,
+        A::MlKem1024,
     ];
     let run = || {
         let mut random = [0; 70];

@@ -284,6 +284,7 @@ impl Peer {
             | Self::WrongCertificateType
             | Self::WrongApplicationProtocol
             | Self::PointlessRetry
+            | Self::PointlessCertificateType
             | Self::IllegalAlertLevel
             | Self::SecondHelloChanged
             | Self::SessionIdNotEchoed
@@ -311,9 +312,7 @@ impl Peer {
             Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
             Self::MissingExtension | Self::MissingServerExtension => A::MISSING_EXTENSION,
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
-            Self::EmptyCertificate | Self::PointlessCertificateType | Self::BadRawPublicKey => {
-                A::DECODE_ERROR
-            }
+            Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
             Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
             Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         }
@@ -365,8 +364,26 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         | R::InvalidCrl
         | R::UntrustedRawKey
         | R::Other => A::CERTIFICATE_UNKNOWN,
+        R::ByVerifier { alert } => chosen_alert(AlertDescription(alert)),
         // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
         _ => A::BAD_CERTIFICATE,
+    }
+}
+
+/// The alert that a verifier wants, if it tells of a peer that is not acceptable.
+fn chosen_alert(alert: AlertDescription) -> AlertDescription {
+    use AlertDescription as A;
+    match alert {
+        A::HANDSHAKE_FAILURE
+        | A::BAD_CERTIFICATE
+        | A::UNSUPPORTED_CERTIFICATE
+        | A::CERTIFICATE_REVOKED
+        | A::CERTIFICATE_EXPIRED
+        | A::UNKNOWN_CA
+        | A::ACCESS_DENIED
+        | A::INSUFFICIENT_SECURITY
+        | A::BAD_CERTIFICATE_STATUS_RESPONSE => alert,
+        _ => A::CERTIFICATE_UNKNOWN,
     }
 }
 

@@ -34,6 +34,7 @@
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
+//! | say what sessions keep of clients, and for whom they are good | [`ServerConfigBuilder::verify_resumed`] and its neighbours |
 //! | learn what was agreed | [`Facts`] |
 //! | hold many idle connections | [`Connection::park`] |
 //! | go on in the kernel, or in another process | [`Connection::export_traffic_keys`], [`Connection::save`] |

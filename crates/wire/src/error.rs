@@ -37,6 +37,8 @@ pub enum DecodeError {
     PskBinderCount,
     /// record_size_limit is under 64.
     InvalidRecordSizeLimit,
+    /// A set of flags has bytes behind its last flag.
+    PaddedFlags,
     /// A key_update has a request that is neither yes nor no.
     InvalidKeyUpdate,
     /// A server's key exchange is not over a named curve.
@@ -67,6 +69,7 @@ impl DecodeError {
             | Self::PskNotLast
             | Self::PskBinderCount
             | Self::InvalidRecordSizeLimit
+            | Self::PaddedFlags
             | Self::InvalidKeyUpdate
             | Self::InvalidCurveType
             | Self::InvalidCertificateStatusType
@@ -98,6 +101,7 @@ impl fmt::Display for DecodeError {
             Self::PskNotLast => "pre_shared_key is not the last extension",
             Self::PskBinderCount => "there are not as many PSK binders as identities",
             Self::InvalidRecordSizeLimit => "record_size_limit is under 64",
+            Self::PaddedFlags => "tls_flags is longer than its flags need",
             Self::InvalidKeyUpdate => "key_update has an unknown request",
             Self::InvalidCurveType => "the key exchange is not over a named curve",
             Self::InvalidCertificateStatusType => "the certificate status is not OCSP",

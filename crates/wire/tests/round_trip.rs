@@ -124,6 +124,7 @@ fn client_extensions<'a>(m: &'a Material, lists: &'a ClientLists<'a>) -> ClientE
             TicketRequest { new_session_count: low_bytes[1], resumption_count: low_bytes[2] },
         ),
         quic_transport_parameters: m.pick(25, m.session_id.as_slice()),
+        server_padding: m.pick(29, u16::from(low_bytes[0])),
         padding: m.pick(26, u16::from(low_bytes[3])),
         pre_shared_key: m.pick(
             27,
@@ -250,6 +251,7 @@ proptest! {
             encrypted_client_hello: m.pick(8, m.session_id.as_slice()),
             ticket_request: m.pick(9, m.bytes[0]),
             quic_transport_parameters: m.pick(10, m.session_id.as_slice()),
+            server_padding: m.pick(12, m.session_id.as_slice()),
             unknown: m.pick(11, UnknownExtensions::of(&unknown)).unwrap_or_default(),
             received: ExtensionBlock::default(),
         }, 0);
@@ -348,6 +350,7 @@ proptest! {
             ticket: m.string(),
             extensions: NewSessionTicketExtensions {
                 early_data: m.pick(0, m.number),
+                tls_flags: m.pick(2, TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
                 unknown: m.pick(1, UnknownExtensions::of(&unknown)).unwrap_or_default(),
                 received: ExtensionBlock::default(),
             },

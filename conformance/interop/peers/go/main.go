@@ -36,6 +36,8 @@ func main() {
 	version := options.String("version", "", "1.2 or 1.3")
 	suite := options.String("suite", "", "cipher suite")
 	group := options.String("group", "", "named group")
+	connections := options.Int("connections", 1, "how many to serve")
+	feature := options.String("feature", "", "what is shown beside a handshake")
 	options.Parse(os.Args[2:])
 
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: *name}
@@ -66,10 +68,14 @@ func main() {
 			config.ClientAuth = tls.RequireAndVerifyClientCert
 			config.ClientCAs = roots(*clientCA)
 		}
-		serve(address, config)
+		serve(address, config, *connections, *feature != "")
 	case "connect":
 		config.RootCAs = roots(*ca)
-		connect(address, config)
+		if *feature != "" {
+			config.ClientSessionCache = tls.NewLRUClientSessionCache(4)
+			connectFirst(address, config)
+		}
+		connect(address, config, *feature != "")
 	default:
 		log.Fatalf("unknown command %q", os.Args[1])
 	}
@@ -79,6 +85,9 @@ func abilities() {
 	fmt.Println("keys rsa2048 p256 p384 p521 ed25519")
 	// TLS 1.3 suites cannot be chosen in crypto/tls.
 	fmt.Println("limits group hybrid suite1.2")
+	// Its clients know no session ids, its servers keep nothing.
+	fmt.Println("as-client resume-1.2-ticket resume-1.3-stateless resume-1.3-stateful")
+	fmt.Println("as-server resume-1.2-ticket resume-1.3-stateless")
 	known := "groups x25519 secp256r1 secp384r1 secp521r1"
 	if minor := goMinor(); minor >= 26 {
 		known += " X25519MLKEM768 SecP256r1MLKEM768 SecP384r1MLKEM1024"
@@ -88,19 +97,42 @@ func abilities() {
 	fmt.Println(known)
 }
 
-func serve(address string, config *tls.Config) {
+func serve(address string, config *tls.Config, connections int, tell bool) {
 	listener, err := tls.Listen("tcp", address, config)
 	check(err)
-	connection, err := listener.Accept()
+	for i := 0; i < connections; i++ {
+		connection, err := listener.Accept()
+		check(err)
+		if tell {
+			told(connection.(*tls.Conn))
+		}
+		_, err = io.Copy(connection, connection)
+		check(err)
+		check(connection.Close())
+	}
+}
+
+// connectFirst makes the connection whose session the next one resumes. A line is echoed so that
+// tickets have arrived.
+func connectFirst(address string, config *tls.Config) {
+	connection, err := tls.Dial("tcp", address, config)
 	check(err)
-	_, err = io.Copy(connection, connection)
+	told(connection)
+	_, err = io.WriteString(connection, firstWords)
+	check(err)
+	_, err = io.ReadFull(connection, make([]byte, len(firstWords)))
 	check(err)
 	check(connection.Close())
 }
 
-func connect(address string, config *tls.Config) {
+const firstWords = "0123\n"
+
+func connect(address string, config *tls.Config, tell bool) {
 	connection, err := tls.Dial("tcp", address, config)
 	check(err)
+	if tell {
+		told(connection)
+	}
 	go func() {
 		_, err := io.Copy(connection, os.Stdin)
 		check(err)
@@ -108,6 +140,15 @@ func connect(address string, config *tls.Config) {
 	}()
 	_, err = io.Copy(os.Stdout, connection)
 	check(err)
+}
+
+func told(connection *tls.Conn) {
+	check(connection.Handshake())
+	if connection.ConnectionState().DidResume {
+		log.Print("resumed yes")
+	} else {
+		log.Print("resumed no")
+	}
 }
 
 func suiteNamed(name string) uint16 {

@@ -3,11 +3,22 @@
 //! The command line, which `conformance/peers` has too:
 //!
 //! ```text
-//! abilities                                     prints `keys …`, `groups …`, `limits …`
+//! abilities                 prints `keys …`, `groups …`, `limits …`, `as-client …`, `as-server …`
 //! serve   --port N --cert FILE --key FILE [--client-ca FILE]          echoes
 //! connect --port N --ca FILE --name NAME [--cert FILE --key FILE]     stdin and stdout
 //! both    [--version 1.2|1.3] [--suite NAME] [--group NAME]           IANA's names
 //! ```
+//!
+//! A feature (`features.rs` has their names, `as-client` and `as-server` list those there are) adds:
+//!
+//! ```text
+//! serve   --connections N --feature NAME              serves so many connections, then ends
+//! connect --feature NAME [--early-data FILE]          for what takes two connections: the first says a
+//!                                                     line, hears it and ends; the second is as ever
+//! ```
+//!
+//! Of each connection the standard error has a line `resumed yes` or `resumed no`, and where there may be
+//! early data then `early-data accepted` or `early-data rejected`.
 //!
 //! `limits` lists what can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, and
 //! `record-size` where `--record-size N` bounds the plaintext of each record sent. A line `lacks alerts` tells of
@@ -19,8 +30,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{
-    Abilities, ClientAuth, Connect, Limits, Program, RecordSize, Serve, Server, find, output_of,
+    Abilities, ClientAuth, Connect, Limits, Mark, Program, RecordSize, Serve, Server, early_file,
+    find, output_of,
 };
+use crate::cells::Role;
+use crate::features::Feature;
 use crate::terms::{group, key};
 
 /// A driver and how it is started.
@@ -29,6 +43,8 @@ pub(crate) struct Driver {
     name: String,
     launch: Vec<OsString>,
     abilities: Abilities,
+    as_client: Vec<Feature>,
+    as_server: Vec<Feature>,
 }
 
 impl Driver {
@@ -60,11 +76,18 @@ impl Driver {
 
     /// Nothing to launch, or a program that cannot say what it is able to do, is an absent program.
     fn new(name: &str, launch: Vec<OsString>) -> Self {
-        let mut driver = Self { name: name.to_owned(), launch, abilities: Abilities::usual(false) };
+        let mut driver = Self {
+            name: name.to_owned(),
+            launch,
+            abilities: Abilities::usual(false),
+            as_client: Vec::new(),
+            as_server: Vec::new(),
+        };
         if !driver.launch.is_empty() {
-            let told = output_of(driver.command().arg("abilities"));
-            driver.abilities =
-                told.and_then(|told| abilities(&told)).unwrap_or(Abilities::usual(false));
+            let told = output_of(driver.command().arg("abilities")).unwrap_or_default();
+            driver.abilities = abilities(&told).unwrap_or(Abilities::usual(false));
+            driver.as_client = features(&told, "as-client");
+            driver.as_server = features(&told, "as-server");
         }
         driver
     }
@@ -94,6 +117,10 @@ impl Program for Driver {
         if order.client_auth == ClientAuth::Required {
             command.arg("--client-ca").arg(&order.client_roots);
         }
+        if let Some(extra) = order.extra {
+            command.args(["--connections", &extra.feature.connections().to_string()]);
+            command.args(["--feature", extra.feature.name()]);
+        }
         limit(&mut command, order.limits);
         command.into()
     }
@@ -105,8 +132,45 @@ impl Program for Driver {
         if let Some(credential) = &order.credential {
             command.arg("--cert").arg(&credential.certificate).arg("--key").arg(&credential.key);
         }
+        if let Some(extra) = order.extra {
+            command.args(["--feature", extra.feature.name()]);
+            if extra.feature.has_early_data() {
+                command.arg("--early-data").arg(early_file(extra.scratch));
+            }
+        }
         limit(&mut command, order.limits);
         command
+    }
+
+    fn features(&self, role: Role) -> Vec<Feature> {
+        match role {
+            Role::Serve => self.as_client.clone(),
+            Role::Connect => self.as_server.clone(),
+        }
+    }
+
+    fn reconnects_itself(&self) -> bool {
+        true
+    }
+
+    fn resumptions(&self, _: bool, said: &str) -> Vec<bool> {
+        said.lines().filter_map(|line| line.strip_prefix("resumed ")).map(|w| w == "yes").collect()
+    }
+
+    fn early_data(&self, _: bool, said: &str) -> Option<bool> {
+        let value = said.lines().rev().find_map(|line| line.strip_prefix("early-data "))?;
+        match value {
+            "accepted" => Some(true),
+            "rejected" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn marks(&self, _: bool, feature: Feature) -> Vec<Mark> {
+        match feature {
+            Feature::Compression(_) => vec![Mark::Said("certificate compressed")],
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -125,12 +189,18 @@ fn limit(command: &mut Command, limits: Limits) {
     }
 }
 
+fn words<'a>(told: &'a str, wanted: &str) -> Vec<&'a str> {
+    let lines = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let line = lines.into_iter().find(|words| words.first() == Some(&wanted));
+    line.map_or(Vec::new(), |words| words[1..].to_vec())
+}
+
+fn features(told: &str, wanted: &str) -> Vec<Feature> {
+    words(told, wanted).into_iter().filter_map(Feature::named).collect()
+}
+
 fn abilities(told: &str) -> Option<Abilities> {
-    let words = |wanted: &str| -> Vec<&str> {
-        let lines = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let line = lines.into_iter().find(|words| words.first() == Some(&wanted));
-        line.map_or(Vec::new(), |words| words[1..].to_vec())
-    };
+    let words = |wanted: &str| words(told, wanted);
     let limits = words("limits");
     let abilities = Abilities {
         keys: words("keys").into_iter().filter_map(key).collect(),

@@ -6,8 +6,12 @@
 use std::process::Command;
 
 use super::{
-    Abilities, ClientAuth, Connect, Limits, Program, RecordSize, Serve, Server, find, output_of,
+    Abilities, ClientAuth, Connect, Extra, Limits, Mark, Program, RECORD_LIMIT, RecordSize, Serve,
+    Server, early_file, find, output_of, resumptions_by,
 };
+use crate::cells::Role;
+use crate::features::{Feature, Owner, Sessions, Update};
+use crate::pki::Credential;
 use crate::terms::{Version, group};
 
 /// The GnuTLS programs.
@@ -41,10 +45,17 @@ impl Program for GnuTls {
 
     fn serve(&self, order: &Serve<'_>) -> Server {
         let mut command = Command::new("gnutls-serv");
-        command.args(["--quiet", "-p", &order.port.to_string()]);
+        command.args(["-p", &order.port.to_string()]);
+        if order.extra.is_none() {
+            command.arg("--quiet");
+        }
         command.arg(if order.files.is_some() { "--http" } else { "--echo" });
-        command.arg("--x509certfile").arg(&order.credential.certificate);
-        command.arg("--x509keyfile").arg(&order.credential.key);
+        if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Server)) {
+            show_raw_key(&mut command, &order.credential);
+        } else {
+            command.arg("--x509certfile").arg(&order.credential.certificate);
+            command.arg("--x509keyfile").arg(&order.credential.key);
+        }
         match order.client_auth {
             ClientAuth::None => {
                 command.arg("--disable-client-cert");
@@ -52,36 +63,167 @@ impl Program for GnuTls {
             ClientAuth::Optional => {
                 command.arg("--verify-client-cert").arg("--x509cafile").arg(&order.client_roots);
             }
+            // It asks for the key, and has no means to be told which one it should be.
+            ClientAuth::Required if order.extra.is_some_and(|extra| extra.peer_key.is_some()) => {
+                command.arg("--require-client-cert");
+            }
             ClientAuth::Required => {
                 command.args(["--require-client-cert", "--verify-client-cert", "--x509cafile"]);
                 command.arg(&order.client_roots);
             }
         }
-        limit(&mut command, order.limits);
+        if let Some(extra) = order.extra {
+            serve_extra(&mut command, extra);
+        }
+        limit(&mut command, order.limits, order.extra);
         command.into()
     }
 
     fn connect(&self, order: &Connect<'_>) -> Command {
         let mut command = Command::new("gnutls-cli");
         command.args(["--logfile=/dev/stderr", "-p", &order.port.to_string(), "127.0.0.1"]);
-        command.arg("--x509cafile").arg(&order.roots);
-        command.args(["--verify-hostname", order.name]);
+        if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Server)) {
+            // It knows keys from a file of its own only, which it asks a person about.
+            command.arg("--insecure");
+        } else {
+            command.arg("--x509cafile").arg(&order.roots);
+            command.args(["--verify-hostname", order.name]);
+        }
         if order.by_address() {
             command.arg("--disable-sni");
         } else {
             command.args(["--sni-hostname", order.name]);
         }
         if let Some(credential) = &order.credential {
-            command.arg("--x509certfile").arg(&credential.certificate);
-            command.arg("--x509keyfile").arg(&credential.key);
+            if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Client)) {
+                show_raw_key(&mut command, credential);
+            } else {
+                command.arg("--x509certfile").arg(&credential.certificate);
+                command.arg("--x509keyfile").arg(&credential.key);
+            }
         }
-        limit(&mut command, order.limits);
+        if let Some(extra) = order.extra {
+            connect_extra(&mut command, extra);
+        }
+        limit(&mut command, order.limits, order.extra);
         command
+    }
+
+    fn features(&self, role: Role) -> Vec<Feature> {
+        let mut features = Feature::RESUMPTION.to_vec();
+        if role == Role::Connect {
+            // Its server has no way to keep sessions of TLS 1.3.
+            features.retain(|feature| *feature != Feature::Resumption(Sessions::Stateful));
+        }
+        features.extend([
+            Feature::EarlyData,
+            // Not RejectedEarlyData: 3.7 does not get through a retry with early data, with itself neither.
+            Feature::ForgottenEarlyData,
+            Feature::RawKey(Owner::Server),
+            Feature::RawKey(Owner::Client),
+            Feature::RecordSizeLimit(Owner::Server),
+            Feature::RecordSizeLimit(Owner::Client),
+        ]);
+        if role == Role::Serve {
+            features.push(Feature::KeyUpdate(Update::AskedByPeer));
+            features.push(Feature::KeyUpdate(Update::ByPeer));
+        }
+        features
+    }
+
+    fn reconnects_itself(&self) -> bool {
+        true
+    }
+
+    fn resumptions(&self, serves: bool, said: &str) -> Vec<bool> {
+        let connection = if serves { "* Accepted connection" } else { "- Description: " };
+        resumptions_by(said, connection, "*** This is a resumed session")
+    }
+
+    fn early_data(&self, serves: bool, said: &str) -> Option<bool> {
+        // Of both connections one side says this of the second only.
+        let accepted = if serves {
+            "early data accepted"
+        } else {
+            // In EncryptedExtensions; in a ticket it has a length. RFC 9846 4.3.10
+            "Parsing extension 'Early Data/42' (0 bytes)"
+        };
+        Some(said.contains(accepted))
+    }
+
+    fn repeats_early_data(&self) -> bool {
+        false
+    }
+
+    fn echoes_early_data(&self) -> bool {
+        false
+    }
+
+    fn update_command(&self, asks: bool) -> &'static [u8] {
+        if asks { b"^rekey^\n" } else { b"^rekey1^\n" }
+    }
+
+    fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
+        match (feature, serves) {
+            (Feature::RawKey(Owner::Server), _) => {
+                vec![Mark::Said("(TLS1.3-X.509-Raw Public Key)")]
+            }
+            (Feature::RawKey(Owner::Client), _) => {
+                vec![Mark::Said("(TLS1.3-Raw Public Key-X.509)")]
+            }
+            (Feature::KeyUpdate(_), false) => vec![Mark::Said("- Rekey was completed")],
+            _ => Vec::new(),
+        }
     }
 }
 
-fn limit(command: &mut Command, limits: Limits) {
-    command.args(["--priority", &priority(limits)]);
+fn show_raw_key(command: &mut Command, credential: &Credential) {
+    command.arg("--rawpkfile").arg(&credential.public);
+    command.arg("--rawpkkeyfile").arg(&credential.key);
+}
+
+fn serve_extra(command: &mut Command, extra: Extra<'_>) {
+    match extra.feature {
+        Feature::Resumption(Sessions::Id) => {
+            command.arg("--noticket");
+        }
+        Feature::EarlyData | Feature::ForgottenEarlyData => {
+            // At this level it tells what became of early data.
+            command.args(["--earlydata", "--maxearlydata", "1000", "--debug", "4"]);
+        }
+        Feature::RecordSizeLimit(Owner::Server) => {
+            command.args(["--recordsize", &RECORD_LIMIT.to_string()]);
+        }
+        _ => {}
+    }
+}
+
+fn connect_extra(command: &mut Command, extra: Extra<'_>) {
+    if extra.feature.returns() {
+        command.arg("--resume");
+        if extra.feature.version() == Version::Tls13 {
+            command.arg("--waitresumption");
+        }
+    }
+    match extra.feature {
+        Feature::Resumption(Sessions::Id) => {
+            command.arg("--noticket");
+        }
+        Feature::EarlyData | Feature::ForgottenEarlyData => {
+            command.args(["--debug", "4", "--earlydata"]).arg(early_file(extra.scratch));
+        }
+        Feature::KeyUpdate(_) => {
+            command.arg("--inline-commands");
+        }
+        Feature::RecordSizeLimit(Owner::Client) => {
+            command.args(["--recordsize", &RECORD_LIMIT.to_string()]);
+        }
+        _ => {}
+    }
+}
+
+fn limit(command: &mut Command, limits: Limits, extra: Option<Extra<'_>>) {
+    command.args(["--priority", &(priority(limits) + priority_of_feature(extra))]);
     if let Some(size) = limits.record_size {
         command.args(["--recordsize", &size.to_string()]);
     }
@@ -110,6 +252,14 @@ fn priority(limits: Limits) -> String {
         priority += group_name(group.name);
     }
     priority
+}
+
+fn priority_of_feature(extra: Option<Extra<'_>>) -> &'static str {
+    match extra.map(|extra| extra.feature) {
+        Some(Feature::RawKey(Owner::Server)) => ":-CTYPE-ALL:+CTYPE-SRV-RAWPK:+CTYPE-CLI-X509",
+        Some(Feature::RawKey(Owner::Client)) => ":-CTYPE-ALL:+CTYPE-CLI-RAWPK:+CTYPE-SRV-X509",
+        _ => "",
+    }
 }
 
 fn group_name(name: &str) -> &'static str {

@@ -3,8 +3,11 @@
 use std::process::Command;
 
 use super::{
-    Abilities, ClientAuth, Connect, Limits, Program, RecordSize, Serve, Server, find, output_of,
+    Abilities, ClientAuth, Connect, Extra, Limits, Mark, Program, RecordSize, Serve, Server,
+    early_file, find, output_of, resumptions_by, trace,
 };
+use crate::cells::Role;
+use crate::features::{Feature, Sessions, Update};
 use crate::pki::Credential;
 use crate::terms::{Key, Version, group};
 
@@ -43,7 +46,10 @@ impl Program for OpenSsl {
     fn serve(&self, order: &Serve<'_>) -> Server {
         let mut command = Command::new("openssl");
         command.arg("s_server").arg("-accept").arg(format!("127.0.0.1:{}", order.port));
-        command.args(["-quiet", "-naccept", "1"]);
+        match order.extra {
+            Some(extra) => serve_extra(&mut command, extra),
+            None => _ = command.args(["-quiet", "-naccept", "1"]),
+        }
         present(&mut command, &order.credential);
         match order.client_auth {
             ClientAuth::None => {}
@@ -65,8 +71,13 @@ impl Program for OpenSsl {
     fn connect(&self, order: &Connect<'_>) -> Command {
         let mut command = Command::new("openssl");
         command.arg("s_client").arg("-connect").arg(format!("127.0.0.1:{}", order.port));
-        // Quiet, so that only data is written; but it shall stop when its input ends.
-        command.args(["-quiet", "-no_ign_eof", "-verify_return_error"]);
+        match order.extra {
+            Some(extra) => connect_extra(&mut command, extra),
+            // So that only data is written.
+            None => _ = command.arg("-quiet"),
+        }
+        // It shall stop when its input ends.
+        command.args(["-no_ign_eof", "-verify_return_error"]);
         command.arg("-CAfile").arg(&order.roots);
         if order.by_address() {
             command.args(["-noservername", "-verify_ip", order.name]);
@@ -78,6 +89,99 @@ impl Program for OpenSsl {
         }
         limit(&mut command, order.limits);
         command
+    }
+
+    fn features(&self, _: Role) -> Vec<Feature> {
+        let mut features = Feature::RESUMPTION.to_vec();
+        features.extend([
+            Feature::EarlyData,
+            Feature::RejectedEarlyData,
+            Feature::ForgottenEarlyData,
+            Feature::KeyUpdate(Update::BySubject),
+            Feature::KeyUpdate(Update::ByPeer),
+            Feature::KeyUpdate(Update::AskedByPeer),
+        ]);
+        features
+    }
+
+    fn resumptions(&self, serves: bool, said: &str) -> Vec<bool> {
+        if serves {
+            resumptions_by(said, "CIPHER is ", "Reused session-id")
+        } else {
+            resumptions_by(said, "SSL handshake has read ", "Reused, TLSv1.")
+        }
+    }
+
+    fn early_data(&self, serves: bool, said: &str) -> Option<bool> {
+        let words = if serves { SERVERS_WORDS } else { CLIENTS_WORDS };
+        words.into_iter().find(|(words, _)| said.contains(words)).map(|(_, accepted)| accepted)
+    }
+
+    fn repeats_early_data(&self) -> bool {
+        false
+    }
+
+    fn update_command(&self, asks: bool) -> &'static [u8] {
+        if asks { b"K\n" } else { b"k\n" }
+    }
+
+    fn marks(&self, _: bool, feature: Feature) -> Vec<Mark> {
+        // Records are traced with their direction: out, in.
+        const SENT: Mark = Mark::Traced(">>> TLS 1.3, Handshake [length 0005], KeyUpdate");
+        const RECEIVED: Mark = Mark::Traced("<<< TLS 1.3, Handshake [length 0005], KeyUpdate");
+        match feature {
+            Feature::KeyUpdate(Update::ByPeer) => vec![SENT],
+            Feature::KeyUpdate(_) => vec![SENT, RECEIVED],
+            _ => Vec::new(),
+        }
+    }
+}
+
+const SERVERS_WORDS: [(&str, bool); 2] =
+    [("Early data received:", true), ("Early data was rejected", false)];
+const CLIENTS_WORDS: [(&str, bool); 2] =
+    [("Early data was accepted", true), ("Early data was rejected", false)];
+
+fn serve_extra(command: &mut Command, extra: Extra<'_>) {
+    command.args(["-naccept", &extra.feature.connections().to_string()]);
+    match extra.feature {
+        Feature::Resumption(Sessions::Id | Sessions::Stateful) => {
+            command.arg("-no_ticket");
+        }
+        Feature::EarlyData | Feature::ForgottenEarlyData => {
+            command.args(["-early_data", "-max_early_data", "1000"]);
+        }
+        Feature::RejectedEarlyData => {
+            // The retry that this group takes leaves no room for early data. RFC 9846 4.2.2
+            command.args(["-early_data", "-max_early_data", "1000", "-groups", "P-384"]);
+            // Its guard takes the session away at the first hello, so that the second finds none.
+            command.arg("-no_anti_replay");
+        }
+        Feature::KeyUpdate(_) => {
+            command.args(["-msg", "-msgfile"]).arg(trace(extra.scratch, true));
+        }
+        _ => {}
+    }
+}
+
+fn connect_extra(command: &mut Command, extra: Extra<'_>) {
+    let session = extra.scratch.join("session.pem");
+    if extra.again {
+        command.arg("-sess_in").arg(session);
+        if extra.feature.has_early_data() {
+            command.arg("-early_data").arg(early_file(extra.scratch));
+        }
+    } else if extra.feature.returns() {
+        command.arg("-sess_out").arg(session);
+    }
+    match extra.feature {
+        Feature::Resumption(Sessions::Id) => {
+            command.arg("-no_ticket");
+        }
+        Feature::KeyUpdate(_) => {
+            command.args(["-msg", "-msgfile"]).arg(trace(extra.scratch, false));
+        }
+        _ => {}
     }
 }
 

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Abilities, ClientAuth, Connect, Limits, Program, Serve, Server};
+use super::{
+    Abilities, ClientAuth, Connect, Extra, Limits, Mark, Program, RECORD_LIMIT, Serve, Server,
+    early_file, resumptions_by,
+};
+use crate::features::{Feature, Owner, Sessions, Update};
 use crate::terms::{Key, Version, all_groups};
 
 /// `tercel serve` and `tercel connect`.
@@ -40,8 +44,12 @@ impl Program for Tercel {
     fn serve(&self, order: &Serve<'_>) -> Server {
         let mut command = Command::new(&self.path);
         command.arg("serve").arg("--listen").arg(format!("127.0.0.1:{}", order.port));
-        command.arg("--cert").arg(&order.credential.certificate);
-        command.arg("--key").arg(&order.credential.key);
+        if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Server)) {
+            command.arg("--raw-key").arg(&order.credential.key);
+        } else {
+            command.arg("--cert").arg(&order.credential.certificate);
+            command.arg("--key").arg(&order.credential.key);
+        }
         match order.files {
             Some(folder) => command.arg("--root").arg(folder),
             None => command.arg("--echo"),
@@ -51,9 +59,18 @@ impl Program for Tercel {
             ClientAuth::Optional => {
                 command.args(["--client-auth", "optional", "--client-ca"]).arg(&order.client_roots);
             }
-            ClientAuth::Required => {
-                command.args(["--client-auth", "required", "--client-ca"]).arg(&order.client_roots);
-            }
+            ClientAuth::Required => match order.extra.and_then(|extra| extra.peer_key) {
+                Some(key) => {
+                    command.args(["--client-auth", "required", "--client-keys"]).arg(key);
+                }
+                None => {
+                    command.args(["--client-auth", "required", "--client-ca"]);
+                    command.arg(&order.client_roots);
+                }
+            },
+        }
+        if let Some(extra) = order.extra {
+            serve_extra(&mut command, extra);
         }
         limit(&mut command, order.limits);
         command.into()
@@ -62,12 +79,24 @@ impl Program for Tercel {
     fn connect(&self, order: &Connect<'_>) -> Command {
         let mut command = Command::new(&self.path);
         command.arg("connect").arg(format!("127.0.0.1:{}", order.port));
-        command.arg("--ca").arg(&order.roots).args(["--timeout", "15"]);
+        match order.extra.and_then(|extra| extra.peer_key) {
+            Some(key) => command.arg("--server-keys").arg(key),
+            None => command.arg("--ca").arg(&order.roots),
+        };
+        command.args(["--timeout", "15"]);
         if !order.by_address() {
             command.args(["--name", order.name]);
         }
         if let Some(credential) = &order.credential {
-            command.arg("--cert").arg(&credential.certificate).arg("--key").arg(&credential.key);
+            if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Client)) {
+                command.arg("--raw-key").arg(&credential.key);
+            } else {
+                command.arg("--cert").arg(&credential.certificate);
+                command.arg("--key").arg(&credential.key);
+            }
+        }
+        if let Some(extra) = order.extra {
+            connect_extra(&mut command, extra);
         }
         limit(&mut command, order.limits);
         command
@@ -75,6 +104,91 @@ impl Program for Tercel {
 
     fn explains(&self) -> bool {
         true
+    }
+
+    fn resumptions(&self, serves: bool, said: &str) -> Vec<bool> {
+        if serves {
+            // A line for each connection that came about, in the order in which they ended. The one
+            // before may still wait for its client's end; the wire and the client know the order.
+            let mut told = resumptions_by(said, "  TLS 1.", " resumed");
+            told.sort_unstable();
+            return told;
+        }
+        let rows = said.lines().filter_map(|line| line.strip_prefix("resumed "));
+        rows.map(|value| value.trim() == "yes").collect()
+    }
+
+    fn early_data(&self, serves: bool, said: &str) -> Option<bool> {
+        if serves {
+            let (_, what) = said.rsplit_once(" early-data=")?;
+            return Some(!what.starts_with("rejected"));
+        }
+        let value = said.lines().rev().find_map(|line| line.strip_prefix("early-data "))?;
+        match value.trim() {
+            "accepted" => Some(true),
+            "rejected" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
+        match (feature, serves) {
+            (Feature::RawKey(Owner::Client), true) => vec![Mark::Said("client=raw-public-key")],
+            (Feature::RawKey(Owner::Client), false) => {
+                vec![Mark::Said("client-certificate-type"), Mark::Said("RawPublicKey")]
+            }
+            (Feature::RawKey(Owner::Server), false) => {
+                vec![Mark::Said("server-certificate-type"), Mark::Said("RawPublicKey")]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn serve_extra(command: &mut Command, extra: Extra<'_>) {
+    match extra.feature {
+        Feature::Resumption(Sessions::Id | Sessions::Stateful) => {
+            command.args(["--sessions", "memory"]);
+        }
+        Feature::EarlyData | Feature::ForgottenEarlyData => {
+            command.args(["--early-data", "1000"]);
+        }
+        Feature::RejectedEarlyData => {
+            // The retry that this group takes leaves no room for early data. RFC 9846 4.2.2
+            command.args(["--early-data", "1000", "--groups", "secp384r1"]);
+        }
+        Feature::KeyUpdate(Update::BySubject) => {
+            command.arg("--update-key");
+        }
+        Feature::RecordSizeLimit(Owner::Server) => {
+            command.args(["--record-size-limit", &RECORD_LIMIT.to_string()]);
+        }
+        _ => {}
+    }
+}
+
+fn connect_extra(command: &mut Command, extra: Extra<'_>) {
+    if extra.feature.returns() {
+        command.arg("--session-file").arg(extra.scratch.join("sessions"));
+    }
+    match extra.feature {
+        feature if feature.has_early_data() && extra.again => {
+            command.arg("--early-data").arg(early_file(extra.scratch));
+        }
+        Feature::KeyUpdate(Update::BySubject) => {
+            command.arg("--update-key");
+        }
+        Feature::Compression(_) => {
+            command.arg("--compressed-certificates");
+        }
+        Feature::RecordSizeLimit(Owner::Server) => {
+            // A server may name its limit only to a client that has named one. RFC 8449 4
+            command.args(["--record-size-limit", "16385"]);
+        }
+        Feature::RecordSizeLimit(Owner::Client) => {
+            command.args(["--record-size-limit", &RECORD_LIMIT.to_string()]);
+        }
+        _ => {}
     }
 }
 

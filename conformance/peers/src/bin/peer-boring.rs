@@ -18,6 +18,8 @@ fn main() -> Result<()> {
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768",
         limits: "group hybrid suite1.2",
         remark: "",
+        as_client: "",
+        as_server: "",
         accept,
         connect,
     })

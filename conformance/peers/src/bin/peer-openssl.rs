@@ -18,6 +18,8 @@ fn main() -> Result<()> {
                  X25519MLKEM768 SecP256r1MLKEM768 SecP384r1MLKEM1024",
         limits: "group hybrid suite1.2 suite1.3",
         remark: "",
+        as_client: "",
+        as_server: "",
         accept,
         connect,
     })

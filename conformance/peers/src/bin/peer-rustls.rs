@@ -1,21 +1,27 @@
 //! rustls over aws-lc-rs, with its post-quantum preference.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::ops::DerefMut;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, ensure};
-use rustls::client::WebPkiServerVerifier;
+use rustls::client::{Tls12Resumption, WebPkiServerVerifier};
+use rustls::compress::{
+    self, CertCompressor, CertDecompressor, CompressionFailed, CompressionLevel,
+    DecompressionFailed,
+};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{
-    ClientConfig, ClientConnection, ConnectionCommon, NamedGroup, RootCertStore, ServerConfig,
-    ServerConnection, SideData, StreamOwned, SupportedCipherSuite, SupportedProtocolVersion,
+    CertificateCompressionAlgorithm, ClientConfig, ClientConnection, ConnectionCommon,
+    HandshakeKind, NamedGroup, RootCertStore, ServerConfig, ServerConnection, SideData,
+    StreamOwned, SupportedCipherSuite, SupportedProtocolVersion,
 };
 use tercel_peers::{Options, Peer, Tls, Version};
 
@@ -25,12 +31,40 @@ fn main() -> Result<()> {
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768 SecP256r1MLKEM768",
         limits: "group hybrid suite1.2 suite1.3 record-size",
         remark: "",
+        // Its client remembers the group of a retry, so that a second one is not needed.
+        as_client: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful \
+                    early-data early-data-forgotten certificate-zlib certificate-brotli",
+        as_server: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful \
+                    early-data early-data-rejected early-data-forgotten \
+                    certificate-zlib certificate-brotli",
         accept,
         connect,
     })
 }
 
 fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
+    // One for all connections: it holds the sessions.
+    static CONFIG: OnceLock<Arc<ServerConfig>> = OnceLock::new();
+    let config = server_config(options)?;
+    let config = CONFIG.get_or_init(|| config).clone();
+    let mut early = Vec::new();
+    let mut connection = ServerConnection::new(config)?;
+    let tcp = complete(&mut connection, tcp, |connection| {
+        if let Some(mut data) = connection.early_data() {
+            data.read_to_end(&mut early)?;
+        }
+        Ok(())
+    })?;
+    if options.early() {
+        // Its last word counts, and that is of the connection that comes back.
+        eprintln!("early-data {}", if early.is_empty() { "rejected" } else { "accepted" });
+    }
+    let mut stream = StreamOwned::new(connection, tcp);
+    stream.write_all(&early)?;
+    Ok(Box::new(Stream(stream)))
+}
+
+fn server_config(options: &Options) -> Result<Arc<ServerConfig>> {
     let provider = provider(options)?;
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions(options))?;
@@ -43,10 +77,44 @@ fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
     let (chain, key) = credential(options)?.context("a server needs a certificate")?;
     let mut config = builder.with_single_cert(chain, key)?;
     config.max_fragment_size = options.record_size;
-    finish(ServerConnection::new(Arc::new(config))?, tcp)
+    if options.shows("resume-1.2-ticket") || options.shows("resume-1.3-stateless") {
+        config.ticketer = aws_lc_rs::Ticketer::new()?;
+    }
+    if options.early() {
+        config.max_early_data_size = 1000;
+    }
+    if options.shows("certificate-zlib") {
+        config.cert_compressors = vec![&Told(compress::ZLIB_COMPRESSOR)];
+    } else if options.shows("certificate-brotli") {
+        config.cert_compressors = vec![&Told(compress::BROTLI_COMPRESSOR)];
+    }
+    Ok(Arc::new(config))
 }
 
 fn connect(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
+    // One for all connections: it holds the sessions.
+    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    let config = client_config(options)?;
+    let config = CONFIG.get_or_init(|| config).clone();
+    let name = ServerName::try_from(options.name.clone())?;
+    let mut connection = ClientConnection::new(config, name)?;
+    let words = options.early_data.as_ref().map(fs::read).transpose()?;
+    if let (Some(words), Some(mut early)) = (&words, connection.early_data()) {
+        early.write_all(words)?;
+    }
+    let tcp = complete(&mut connection, tcp, |_| Ok(()))?;
+    let accepted = connection.is_early_data_accepted();
+    let mut stream = StreamOwned::new(connection, tcp);
+    if let Some(words) = words {
+        eprintln!("early-data {}", if accepted { "accepted" } else { "rejected" });
+        if !accepted {
+            stream.write_all(&words)?;
+        }
+    }
+    Ok(Box::new(Stream(stream)))
+}
+
+fn client_config(options: &Options) -> Result<Arc<ClientConfig>> {
     let provider = provider(options)?;
     let verifier =
         WebPkiServerVerifier::builder_with_provider(roots(options.roots()?)?, provider.clone());
@@ -58,21 +126,77 @@ fn connect(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
         None => builder.with_no_client_auth(),
     };
     config.max_fragment_size = options.record_size;
-    let name = ServerName::try_from(options.name.clone())?;
-    finish(ClientConnection::new(Arc::new(config), name)?, tcp)
+    config.enable_early_data = options.early();
+    if options.shows("resume-1.2-id") {
+        config.resumption = config.resumption.tls12_resumption(Tls12Resumption::SessionIdOnly);
+    }
+    if options.shows("certificate-zlib") {
+        config.cert_decompressors = vec![&Told(compress::ZLIB_DECOMPRESSOR)];
+    } else if options.shows("certificate-brotli") {
+        config.cert_decompressors = vec![&Told(compress::BROTLI_DECOMPRESSOR)];
+    }
+    Ok(Arc::new(config))
 }
 
-fn finish<C, S>(mut connection: C, mut tcp: TcpStream) -> Result<Box<dyn Tls>>
+/// A way to compress that tells when it is used.
+#[derive(Debug)]
+struct Told<T>(T);
+
+impl CertCompressor for Told<&'static dyn CertCompressor> {
+    fn compress(
+        &self,
+        input: Vec<u8>,
+        level: CompressionLevel,
+    ) -> Result<Vec<u8>, CompressionFailed> {
+        eprintln!("certificate compressed");
+        self.0.compress(input, level)
+    }
+
+    fn algorithm(&self) -> CertificateCompressionAlgorithm {
+        self.0.algorithm()
+    }
+}
+
+impl CertDecompressor for Told<&'static dyn CertDecompressor> {
+    fn decompress(&self, input: &[u8], output: &mut [u8]) -> Result<(), DecompressionFailed> {
+        eprintln!("certificate compressed");
+        self.0.decompress(input, output)
+    }
+
+    fn algorithm(&self) -> CertificateCompressionAlgorithm {
+        self.0.algorithm()
+    }
+}
+
+/// The handshake, with a look at the connection after each step.
+fn complete<C, S>(
+    connection: &mut C,
+    mut tcp: TcpStream,
+    mut look: impl FnMut(&mut C) -> io::Result<()>,
+) -> Result<TcpStream>
 where
-    C: DerefMut<Target = ConnectionCommon<S>> + 'static,
+    C: DerefMut<Target = ConnectionCommon<S>>,
     S: SideData,
 {
     while connection.is_handshaking() {
-        // On an error this has tried to send the alert.
-        let (read, written) = connection.complete_io(&mut tcp)?;
-        ensure!(read + written > 0, "the peer ended during the handshake");
+        // Not `complete_io`, which would not come back between early data and its end.
+        if connection.wants_write() {
+            connection.write_tls(&mut tcp)?;
+            continue;
+        }
+        ensure!(connection.read_tls(&mut tcp)? > 0, "the peer ended during the handshake");
+        let processed = connection.process_new_packets();
+        if processed.is_err() {
+            // There may be an alert to send.
+            let _ = connection.write_tls(&mut tcp);
+        }
+        processed?;
+        look(connection)?;
     }
-    Ok(Box::new(Stream(StreamOwned::new(connection, tcp))))
+    while connection.wants_write() {
+        connection.write_tls(&mut tcp)?;
+    }
+    Ok(tcp)
 }
 
 struct Stream<C>(StreamOwned<C, TcpStream>);
@@ -114,6 +238,10 @@ where
         self.0.conn.send_close_notify();
         self.0.flush()
     }
+
+    fn resumed(&self) -> Option<bool> {
+        Some(self.0.conn.handshake_kind() == Some(HandshakeKind::Resumed))
+    }
 }
 
 fn provider(options: &Options) -> Result<Arc<CryptoProvider>> {
@@ -129,8 +257,11 @@ fn provider(options: &Options) -> Result<Arc<CryptoProvider>> {
         provider.cipher_suites.retain(named);
         ensure!(!provider.cipher_suites.is_empty(), "unknown suite {suite}");
     }
-    if let Some(group) = &options.group {
-        let wanted = NamedGroup::from(match group.as_str() {
+    // A retry, to which this group leads, leaves no room for early data.
+    let retrying = options.shows("early-data-rejected") && options.ca.is_none();
+    let group = options.group.as_deref().or(retrying.then_some("secp384r1"));
+    if let Some(group) = group {
+        let wanted = NamedGroup::from(match group {
             "x25519" => 0x001d,
             "secp256r1" => 0x0017,
             "secp384r1" => 0x0018,

@@ -24,6 +24,8 @@ fn main() -> Result<()> {
                  X25519MLKEM768 SecP256r1MLKEM768 SecP384r1MLKEM1024",
         limits: "",
         remark: "lacks alerts",
+        as_client: "",
+        as_server: "",
         accept,
         connect,
     })

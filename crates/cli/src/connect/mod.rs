@@ -1,11 +1,13 @@
 //! `tercel connect`: a TLS client that reports what was negotiated and then carries bytes.
 //!
 //! Must not know: how the bytes are carried. Next: [`target`] for reaching the server, [`report`] for what
-//! is said about it, [`pump`] for the bytes.
+//! is said about it, [`early`] for what is said before there is a connection, [`pump`] for the bytes.
 
+pub(crate) mod early;
 pub(crate) mod options;
 pub(crate) mod pump;
 pub(crate) mod report;
+pub(crate) mod sessions;
 pub(crate) mod target;
 
 use std::sync::Arc;
@@ -20,15 +22,25 @@ use tercel::{
 
 use crate::transport::Transport;
 use crate::{explain, material};
+use early::Completed;
 pub(crate) use options::Options;
 use report::Timings;
+use sessions::SessionFile;
 
 /// Connects, reports, and carries bytes until the peer closes.
 pub(crate) fn run(options: &Options) -> Result<()> {
     // Whatever can go wrong without the server goes wrong before it is bothered.
-    let config = config(options)?;
-    let name = options.server_name();
+    let sessions = options.session_file.as_deref().map(SessionFile::open).transpose()?;
+    let config = config(options, sessions.as_ref())?;
+    let words = options.early_data.as_deref().map(material::read).transpose()?;
+    let outcome = converse(options, config, words.unwrap_or_default());
+    let saved = sessions.map_or(Ok(()), |sessions| sessions.save());
+    outcome.and(saved)
+}
 
+/// Says `words` and then what comes from standard input.
+fn converse(options: &Options, config: Arc<ClientConfig>, words: Vec<u8>) -> Result<()> {
+    let name = options.server_name();
     let start = Instant::now();
     let socket = options.target.connect(options.timeout)?;
     let tcp_connect = start.elapsed();
@@ -38,14 +50,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut handshake = Handshake::client(config, name);
     let start = Instant::now();
     transport.limit_all_until(start + options.timeout);
-    let completed = handshake.complete(&transport);
+    let completed = early::complete(&mut handshake, &transport, words);
     let timings = Timings { tcp_connect, handshake: start.elapsed() };
-    let (mut connection, received) = match completed {
-        Ok(stream) => {
-            let (_, connection, received) =
-                stream.into_parts().map_err(|_| anyhow::anyhow!("data was left in the stream"))?;
-            (connection, received)
-        }
+    let Completed { mut connection, received, unsaid } = match completed {
+        Ok(completed) => completed,
         Err(error) => {
             let why = explain::handshake(&error, &handshake);
             // The peer is to get our alert, if there is one.
@@ -56,17 +64,26 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if !options.quiet {
         report::print(peer, &mut connection.facts, timings);
     }
-    let first = first_words(options, &mut connection)?;
+    let first = first_words(options, &mut connection, &unsaid)?;
     pump::run(transport.into_socket()?, connection, received, first, options.timeout)
 }
 
-fn config(options: &Options) -> Result<Arc<ClientConfig>> {
+fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<ClientConfig>> {
     let mut builder = crate::options::apply!(&options.tls, ClientConfig::builder())?;
     if let Some(protocols) = &options.tls.alpn {
         builder = builder.alpn(&protocols.0);
     }
     if let (Some(certificates), Some(key)) = (&options.cert, &options.key) {
         builder = builder.credential(material::credential(certificates, key)?);
+    }
+    if let Some(key) = &options.raw_key {
+        builder = builder.credential(material::raw_public_key(key)?);
+    }
+    if let Some(sessions) = sessions {
+        builder = builder
+            .session_store(Arc::clone(&sessions.store) as _)
+            .session_context(&sessions::label(options)?)
+            .early_data(options.early_data.is_some());
     }
     Ok(trust(options, builder)?.build()?)
 }
@@ -76,9 +93,15 @@ fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfig
         explain::say(format_args!("warning: the server is not authenticated (--insecure)"));
         return Ok(builder.verifier(Policy::Here(Arc::new(AcceptAnyPeer))));
     }
-    let roots = match &options.ca {
-        Some(file) => material::roots(file)?,
-        None => Roots::native()?.roots,
+    let builder = match &options.server_keys {
+        Some(file) => builder.trusted_raw_keys(material::public_keys(file)?),
+        None => builder,
+    };
+    let roots = match (&options.ca, &options.server_keys) {
+        (Some(file), _) => material::roots(file)?,
+        // Keys that were named are all that is trusted.
+        (None, Some(_)) => return Ok(builder),
+        (None, None) => Roots::native()?.roots,
     };
     if !options.require_ocsp {
         return Ok(builder.roots(roots));
@@ -88,7 +111,7 @@ fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfig
 }
 
 /// What is sent before the first byte of standard input.
-fn first_words(options: &Options, connection: &mut Connection) -> Result<Vec<u8>> {
+fn first_words(options: &Options, connection: &mut Connection, unsaid: &[u8]) -> Result<Vec<u8>> {
     let mut first = Vec::new();
     if options.update_key {
         match connection.sender.update_key(true, &mut first) {
@@ -98,5 +121,6 @@ fn first_words(options: &Options, connection: &mut Connection) -> Result<Vec<u8>
             other => other?,
         }
     }
+    connection.sender.seal_to(unsaid, &mut first)?;
     Ok(first)
 }

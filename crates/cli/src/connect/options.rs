@@ -46,8 +46,29 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
 
+    /// Public keys in PEM that the server may show instead of a certificate; it need not have a name
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) server_keys: Option<PathBuf>,
+
+    /// A private key in PEM whose public key is shown instead of a certificate, if the server asks
+    #[arg(long, value_name = "FILE", conflicts_with = "cert")]
+    pub(crate) raw_key: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
+
+    /// Resume the newest session in this file, and keep new ones there; it is made if it is missing
+    ///
+    /// Whoever reads it can continue the sessions in it, so only its owner may.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) session_file: Option<PathBuf>,
+
+    /// Send this file before standard input, as early data as far as the session allows (TLS 1.3)
+    ///
+    /// Early data can be recorded and sent to the server again by others. What the server does not
+    /// accept early, at most 64 KiB in any case, is sent after the handshake.
+    #[arg(long, value_name = "FILE", requires = "session_file")]
+    pub(crate) early_data: Option<PathBuf>,
 
     /// How long connecting, the handshake, and the server's closing after ours may take, each
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]

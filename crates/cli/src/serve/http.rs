@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use super::session::Tls;
 
-/// Answers requests until one side wants no more.
+/// Answers requests until one side wants no more. `heard` is what was asked before.
 pub(crate) fn serve(
     stream: &mut Tls<'_>,
+    mut heard: Vec<u8>,
     patience: Duration,
     answer: impl Fn(&str) -> Response,
 ) -> io::Result<()> {
-    let mut heard = Vec::new();
     loop {
         stream.transport().limit_all_until(Instant::now() + patience);
         let request = match receive(stream, &mut heard)? {

@@ -6,6 +6,7 @@
 
 pub(crate) mod announce;
 pub(crate) mod authority;
+pub(crate) mod early;
 pub(crate) mod files;
 pub(crate) mod http;
 pub(crate) mod options;
@@ -14,19 +15,22 @@ pub(crate) mod session;
 pub(crate) mod slots;
 
 use std::net::{IpAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tercel::{ClientAuth, Credential, ServerConfig};
+use tercel::pki_types::UnixTime;
+use tercel::{
+    ClientAuth, Credential, MemoryStore, Policy, ReplayGuard, ServerConfig, ServerConfigBuilder,
+};
 
 use crate::{explain, material};
 use announce::Announcement;
 use authority::Authority;
 use files::Root;
-pub(crate) use options::Options;
+pub(crate) use options::{Options, Sessions};
 use session::{Answers, Session};
 use slots::Slots;
 
@@ -47,6 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         config: config(options, identity)?,
         answers,
         patience: options.timeout,
+        update_key: options.update_key,
     });
     announcement.print();
     accept(&listener, &session, options.max_connections)
@@ -68,6 +73,9 @@ impl Identity {
             .collect::<Result<Vec<_>>>()?;
         for (credential, file) in credentials.iter_mut().zip(&options.ocsp) {
             *credential = credential.with_ocsp_response(material::ocsp_response(file)?);
+        }
+        if let Some(key) = &options.raw_key {
+            credentials.push(material::raw_public_key(key)?);
         }
         let mut authority = None;
         if credentials.is_empty() {
@@ -95,10 +103,34 @@ fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
     }
     let demand = options.client_auth.into();
     if demand != ClientAuth::None {
-        let file = identity.client_ca.as_deref().unwrap_or(Path::new(""));
-        builder = builder.client_auth(demand, material::roots(file)?);
+        if let Some(file) = &options.client_keys {
+            builder = builder.client_raw_keys(demand, material::public_keys(file)?);
+        }
+        if let Some(file) = &identity.client_ca {
+            builder = builder.client_auth(demand, material::roots(file)?);
+        }
     }
-    Ok(builder.build()?)
+    Ok(resumption(options, builder).build()?)
+}
+
+fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBuilder {
+    let builder = match options.sessions {
+        Sessions::Tickets => builder,
+        Sessions::Memory => {
+            let store = Arc::new(MemoryStore::default());
+            builder.without_tickets().session_store(Policy::Here(store))
+        }
+        Sessions::None => builder.without_tickets(),
+    };
+    match options.early_data {
+        Some(bytes) => {
+            // Keys and store are as young as this guard, so nothing was admitted that it has not seen.
+            let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
+            let guard = ReplayGuard::new(REMEMBERED_EARLY_DATA, beginning);
+            builder.early_data(bytes, Policy::Here(Arc::new(guard)))
+        }
+        None => builder,
+    }
 }
 
 fn accept(listener: &TcpListener, session: &Arc<Session>, limit: usize) -> Result<()> {
@@ -126,5 +158,8 @@ fn accept(listener: &TcpListener, session: &Arc<Session>, limit: usize) -> Resul
         }
     }
 }
+
+/// How many connections with early data two minutes may bring.
+const REMEMBERED_EARLY_DATA: usize = 1 << 16;
 
 const AFTER_ACCEPT_ERROR: Duration = Duration::from_millis(100);

@@ -33,6 +33,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) ocsp: Vec<PathBuf>,
 
+    /// A private key in PEM whose public key is shown to clients that take raw public keys
+    #[arg(long, value_name = "FILE")]
+    pub(crate) raw_key: Option<PathBuf>,
+
     /// Serve the files of this folder instead of the page
     #[arg(long, value_name = "DIR", conflicts_with = "echo")]
     pub(crate) root: Option<PathBuf>,
@@ -51,6 +55,25 @@ pub(crate) struct Options {
     /// Authorities in PEM that vouch for clients; by default the embedded test authority
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca: Option<PathBuf>,
+
+    /// Public keys in PEM that clients may show instead of a certificate
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_keys: Option<PathBuf>,
+
+    /// How clients can resume their sessions
+    #[arg(long, value_name = "HOW", default_value = "tickets")]
+    pub(crate) sessions: Sessions,
+
+    /// Accept up to so many bytes of early data in a resumed session (TLS 1.3)
+    ///
+    /// It can be recorded and sent again by others: what was seen before is refused, by this process
+    /// only. An echo answers it at once, requests wait until the handshake is complete.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) early_data: Option<u32>,
+
+    /// Change the keys of both directions after each handshake (TLS 1.3)
+    #[arg(long)]
+    pub(crate) update_key: bool,
 
     /// Refuse clients that ask for a name no certificate has
     #[arg(long)]
@@ -80,6 +103,17 @@ pub(crate) enum Demand {
     Required,
 }
 
+/// Where sessions are until they are resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sessions {
+    /// Sealed, with the clients
+    Tickets,
+    /// In this process; clients have a name for them, good for one time in TLS 1.3
+    Memory,
+    /// Nowhere: there is no resumption
+    None,
+}
+
 impl From<Demand> for tercel::ClientAuth {
     fn from(demand: Demand) -> Self {
         match demand {
@@ -99,8 +133,18 @@ impl Options {
         if self.ocsp.len() > self.cert.len() {
             usage_error("there must be a --cert for each --ocsp");
         }
-        if self.client_auth != Demand::None && self.client_ca.is_none() && !self.cert.is_empty() {
+        if self.client_auth != Demand::None
+            && self.client_ca.is_none()
+            && self.client_keys.is_none()
+            && !(self.cert.is_empty() && self.raw_key.is_none())
+        {
             usage_error("--client-auth with --cert needs --client-ca");
+        }
+        if self.client_keys.is_some() && self.client_auth == Demand::None {
+            usage_error("--client-keys needs --client-auth");
+        }
+        if self.early_data.is_some() && self.sessions == Sessions::None {
+            usage_error("--early-data needs --sessions");
         }
     }
 }

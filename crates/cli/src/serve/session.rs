@@ -7,10 +7,11 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tercel::{Facts, Handshake, ServerConfig, Stream};
+use tercel::wire::ProtocolVersion;
+use tercel::{EarlyData, Facts, Handshake, ServerConfig, Stream};
 
 use super::files::Root;
-use super::{http, page};
+use super::{early, http, page};
 use crate::explain;
 use crate::negotiated::{peer_subject, printable};
 use crate::options::version_name;
@@ -21,6 +22,8 @@ pub(crate) struct Session {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) answers: Answers,
     pub(crate) patience: Duration,
+    /// Whether the keys of both directions are changed before anything is answered.
+    pub(crate) update_key: bool,
 }
 
 /// What the server says.
@@ -51,27 +54,35 @@ impl Session {
     fn converse(&self, transport: &Transport) -> String {
         transport.limit_all_until(Instant::now() + self.patience);
         let mut handshake = Handshake::server(Arc::clone(&self.config));
-        let mut stream = match handshake.complete(transport) {
-            Ok(stream) => stream,
+        let echo = matches!(self.answers, Answers::Echo);
+        let (mut stream, early) = match early::complete(&mut handshake, transport, echo) {
+            Ok(completed) => completed,
             Err(error) => return explain::handshake(&error, &handshake),
         };
         drop(handshake);
-        let agreed = agreed(&stream.connection().facts);
-        let ended = transport.limit_each_wait().and_then(|()| self.answer(&mut stream));
+        let agreed = agreed(&stream.connection().facts, early.length);
+        let ended =
+            transport.limit_each_wait().and_then(|()| self.answer(&mut stream, early.unanswered));
         match ended {
             Ok(()) => agreed,
             Err(error) => format!("{agreed}  {}", explain::connection(&error)),
         }
     }
 
-    fn answer(&self, stream: &mut Tls<'_>) -> io::Result<()> {
+    /// Answers what is asked, `asked` first.
+    fn answer(&self, stream: &mut Tls<'_>, asked: Vec<u8>) -> io::Result<()> {
+        if self.update_key && stream.connection().facts.version == ProtocolVersion::TLS1_3 {
+            stream.update_key(true)?;
+        }
         match &self.answers {
             Answers::Echo => echo(stream)?,
             Answers::Page => {
                 let page = page::render(&stream.connection().facts);
-                http::serve(stream, self.patience, |path| page::answer(path, &page))?;
+                http::serve(stream, asked, self.patience, |path| page::answer(path, &page))?;
             }
-            Answers::Files(root) => http::serve(stream, self.patience, |path| root.answer(path))?,
+            Answers::Files(root) => {
+                http::serve(stream, asked, self.patience, |path| root.answer(path))?;
+            }
         }
         stream.close()
     }
@@ -88,13 +99,24 @@ fn echo(stream: &mut Tls<'_>) -> io::Result<()> {
 }
 
 /// What the server's line says of a connection that came about.
-fn agreed(facts: &Facts) -> String {
+fn agreed(facts: &Facts, early: usize) -> String {
     let mut line = format!("{} {}", version_name(facts.version), facts.cipher_suite);
     if let Some(group) = facts.group {
         line.push_str(&format!(" {group}"));
     }
     if facts.retried {
         line.push_str(" retried");
+    }
+    if facts.resumed {
+        line.push_str(" resumed");
+    }
+    match facts.early_data {
+        EarlyData::Accepted => line.push_str(&format!(" early-data={early}")),
+        EarlyData::Rejected => line.push_str(" early-data=rejected"),
+        _ => {}
+    }
+    if facts.peer_raw_public_key.is_some() {
+        line.push_str(" client=raw-public-key");
     }
     if let Some(name) = &facts.server_name {
         line.push_str(&format!(" name={}", printable(name)));

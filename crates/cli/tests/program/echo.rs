@@ -26,6 +26,27 @@ fn keys_can_be_updated_under_way() {
 }
 
 #[test]
+fn a_server_can_update_keys_too() {
+    let server = Server::start(&["--echo", "--update-key"]);
+    let data = payload(100_000);
+    for options in [&["--tls1.3"][..], &["--tls1.3", "--update-key"], &["--tls1.2"]] {
+        let outcome = server.connect(options, &data).success();
+        assert!(outcome.output == data, "{options:?}");
+    }
+}
+
+#[test]
+fn records_are_as_small_as_asked_for() {
+    let server = Server::start(&["--echo", "--record-size-limit", "64"]);
+    let data = payload(10_000);
+    for version in ["--tls1.3", "--tls1.2"] {
+        let options = [version, "--record-size-limit", "100"];
+        let outcome = server.connect(&options, &data).success();
+        assert!(outcome.output == data, "{version}");
+    }
+}
+
+#[test]
 fn no_input_is_an_orderly_end() {
     let server = Server::start(&["--echo"]);
     for version in ["--tls1.3", "--tls1.2"] {

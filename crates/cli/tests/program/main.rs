@@ -8,5 +8,7 @@ mod files;
 mod limits;
 mod negotiation;
 mod ocsp;
+mod raw_keys;
 mod refusals;
+mod sessions;
 mod support;

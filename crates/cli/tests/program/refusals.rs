@@ -136,10 +136,17 @@ fn command_lines_without_sense_have_a_status_of_their_own() {
         &["serve", "--cert", "a", "--key", "b", "--client-auth", "required"],
         &["serve", "--echo", "--root", "."],
         &["serve", "--max-connections", "0"],
+        &["serve", "--client-keys", "x.pem"],
+        &["serve", "--sessions", "none", "--early-data", "100"],
+        &["serve", "--early-data", "0"],
+        &["serve", "--record-size-limit", "63"],
         &["connect", "localhost"],
         &["connect", "a_b c:1"],
         &["connect", "localhost:1", "--ca", "x", "--insecure"],
         &["connect", "localhost:1", "--timeout", "0"],
+        &["connect", "localhost:1", "--early-data", "x"],
+        &["connect", "localhost:1", "--server-keys", "x", "--insecure"],
+        &["connect", "localhost:1", "--cert", "a", "--key", "b", "--raw-key", "c"],
     ] {
         let outcome = run(tercel().args(arguments), b"");
         assert_eq!(outcome.status, Some(2), "{arguments:?}: {}", outcome.said);

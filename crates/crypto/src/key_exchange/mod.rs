@@ -1,4 +1,4 @@
-//! Key exchange: ephemeral Diffie-Hellman, and its hybrids with ML-KEM.
+//! Key exchange: ephemeral Diffie-Hellman, ML-KEM, and hybrids of the two.
 //!
 //! What it is for: one shape for both roles. Whoever speaks first makes a [`KeyExchange`], sends
 //! its share and later agrees; the other side responds in one call. What it must not know: named
@@ -14,7 +14,6 @@ mod parts;
 use core::fmt;
 
 use keys::{ClassicKey, encapsulate, generate_kem};
-use parts::Parts;
 
 use crate::backend::kem::{Kem, KemKey};
 use crate::{CryptoError, SharedSecret};
@@ -37,21 +36,25 @@ pub enum KeyExchangeAlgorithm {
     SecP256r1MlKem768,
     /// ECDH on P-384, then ML-KEM-1024.
     SecP384r1MlKem1024,
+    /// ML-KEM-768 alone.
+    MlKem768,
+    /// ML-KEM-1024 alone.
+    MlKem1024,
 }
 
 impl KeyExchangeAlgorithm {
     /// The length of the share of whoever speaks first.
     #[must_use]
     pub fn client_share_len(self) -> usize {
-        let Parts { classic, kem, .. } = self.parts();
-        classic.share_len() + kem.map_or(0, Kem::public_key_len)
+        let parts = self.parts();
+        parts.classic_share_len() + parts.kem.map_or(0, Kem::public_key_len)
     }
 
     /// The length of the response.
     #[must_use]
     pub fn server_share_len(self) -> usize {
-        let Parts { classic, kem, .. } = self.parts();
-        classic.share_len() + kem.map_or(0, Kem::ciphertext_len)
+        let parts = self.parts();
+        parts.classic_share_len() + parts.kem.map_or(0, Kem::ciphertext_len)
     }
 }
 
@@ -60,7 +63,7 @@ pub struct KeyExchange(Box<Inner>);
 
 struct Inner {
     algorithm: KeyExchangeAlgorithm,
-    classic: ClassicKey,
+    classic: Option<ClassicKey>,
     kem: Option<KemKey>,
     share: Vec<u8>,
 }
@@ -75,7 +78,10 @@ impl KeyExchange {
         let parts = algorithm.parts();
         let mut share = vec![0; algorithm.client_share_len()];
         let halves = parts.split_mut(&mut share);
-        let classic = ClassicKey::generate(parts.classic, halves.classic)?;
+        let classic = match parts.classic {
+            Some(classic) => Some(ClassicKey::generate(classic, halves.classic)?),
+            None => None,
+        };
         let kem = match parts.kem {
             Some(kem) => Some(generate_kem(kem, halves.kem)?),
             None => None,
@@ -87,7 +93,7 @@ impl KeyExchange {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Unsupported`] for a hybrid, [`CryptoError::InvalidKey`] for a private key of
+    /// [`CryptoError::Unsupported`] with ML-KEM, [`CryptoError::InvalidKey`] for a private key of
     /// a wrong length or value.
     #[cfg(feature = "deterministic")]
     pub fn from_private(
@@ -95,12 +101,12 @@ impl KeyExchange {
         private: &[u8],
     ) -> Result<Self, CryptoError> {
         let parts = algorithm.parts();
-        if parts.kem.is_some() {
+        let (Some(classic), None) = (parts.classic, parts.kem) else {
             return Err(CryptoError::Unsupported);
-        }
+        };
         let mut share = vec![0; algorithm.client_share_len()];
-        let classic = ClassicKey::from_private(parts.classic, private, &mut share)?;
-        Ok(Self(Box::new(Inner { algorithm, classic, kem: None, share })))
+        let classic = ClassicKey::from_private(classic, private, &mut share)?;
+        Ok(Self(Box::new(Inner { algorithm, classic: Some(classic), kem: None, share })))
     }
 
     /// The algorithm.
@@ -110,7 +116,7 @@ impl KeyExchange {
     }
 
     /// The public share as it goes over the wire: 32 bytes for X25519, an uncompressed point for
-    /// the NIST curves, both halves for a hybrid.
+    /// the NIST curves, an encapsulation key for ML-KEM, both halves for a hybrid.
     #[must_use]
     pub fn public_share(&self) -> &[u8] {
         &self.0.share
@@ -121,10 +127,9 @@ impl KeyExchange {
     #[must_use]
     pub fn classic(&self) -> Option<(KeyExchangeAlgorithm, &[u8])> {
         let parts = self.0.algorithm.parts();
-        let kem = parts.kem?;
-        let len = parts.classic.share_len();
+        let (classic, kem) = (parts.classic?, parts.kem?);
         let start = if parts.kem_first { kem.public_key_len() } else { 0 };
-        Some((parts.classic.algorithm(), &self.0.share[start..start + len]))
+        Some((classic.algorithm(), &self.0.share[start..start + classic.share_len()]))
     }
 
     /// Agrees with the peer's response.
@@ -138,7 +143,9 @@ impl KeyExchange {
         let kem_len = parts.kem.map_or(0, Kem::ciphertext_len);
         let peer = parts.split(peer_share, kem_len)?;
         parts.shared_secret(|secret| {
-            self.0.classic.agree(peer.classic, secret.classic)?;
+            if let Some(key) = &self.0.classic {
+                key.agree(peer.classic, secret.classic)?;
+            }
             match &self.0.kem {
                 Some(key) => key.decapsulate(peer.kem, secret.kem),
                 None => Ok(()),
@@ -150,15 +157,16 @@ impl KeyExchange {
     ///
     /// # Errors
     ///
-    /// As [`Self::agree`].
+    /// As [`Self::agree`]; [`CryptoError::InvalidShare`] too if there is no classic half.
     pub fn agree_classic(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
-        let classic = self.0.algorithm.parts().classic;
+        let parts = self.0.algorithm.parts();
+        let (Some(classic), Some(key)) = (parts.classic, &self.0.classic) else {
+            return Err(CryptoError::InvalidShare);
+        };
         if peer_share.len() != classic.share_len() {
             return Err(CryptoError::InvalidShare);
         }
-        SharedSecret::try_with(classic.secret_len(), |secret| {
-            self.0.classic.agree(peer_share, secret)
-        })
+        SharedSecret::try_with(classic.secret_len(), |secret| key.agree(peer_share, secret))
     }
 
     /// Responds to a share: makes a key pair, or encapsulates, or both, and agrees at once.
@@ -177,8 +185,9 @@ impl KeyExchange {
         let mut share = vec![0; algorithm.server_share_len()];
         let own = parts.split_mut(&mut share);
         let secret = parts.shared_secret(|secret| {
-            ClassicKey::generate(parts.classic, own.classic)?
-                .agree(peer.classic, secret.classic)?;
+            if let Some(classic) = parts.classic {
+                ClassicKey::generate(classic, own.classic)?.agree(peer.classic, secret.classic)?;
+            }
             match parts.kem {
                 Some(kem) => encapsulate(kem, peer.kem, own.kem, secret.kem),
                 None => Ok(()),

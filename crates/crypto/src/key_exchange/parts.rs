@@ -12,36 +12,47 @@ use crate::{CryptoError, SharedSecret};
 impl KeyExchangeAlgorithm {
     pub(super) fn parts(self) -> Parts {
         let (classic, kem, kem_first) = match self {
-            Self::X25519 => (Classic::X25519, None, false),
-            Self::P256 => (Classic::Nist(Curve::P256), None, false),
-            Self::P384 => (Classic::Nist(Curve::P384), None, false),
-            Self::P521 => (Classic::Nist(Curve::P521), None, false),
-            Self::X25519MlKem768 => (Classic::X25519, Some(Kem::MlKem768), true),
-            Self::SecP256r1MlKem768 => (Classic::Nist(Curve::P256), Some(Kem::MlKem768), false),
-            Self::SecP384r1MlKem1024 => (Classic::Nist(Curve::P384), Some(Kem::MlKem1024), false),
+            Self::X25519 => (Some(Classic::X25519), None, false),
+            Self::P256 => (Some(Classic::Nist(Curve::P256)), None, false),
+            Self::P384 => (Some(Classic::Nist(Curve::P384)), None, false),
+            Self::P521 => (Some(Classic::Nist(Curve::P521)), None, false),
+            Self::X25519MlKem768 => (Some(Classic::X25519), Some(Kem::MlKem768), true),
+            Self::SecP256r1MlKem768 => {
+                (Some(Classic::Nist(Curve::P256)), Some(Kem::MlKem768), false)
+            }
+            Self::SecP384r1MlKem1024 => {
+                (Some(Classic::Nist(Curve::P384)), Some(Kem::MlKem1024), false)
+            }
+            Self::MlKem768 => (None, Some(Kem::MlKem768), true),
+            Self::MlKem1024 => (None, Some(Kem::MlKem1024), true),
         };
         Parts { classic, kem, kem_first }
     }
 }
 
-/// What an algorithm is made of, and in which order its halves stand.
+/// What an algorithm is made of, and in which order its halves stand. One of them may be missing.
 #[derive(Clone, Copy)]
 pub(super) struct Parts {
-    pub(super) classic: Classic,
+    pub(super) classic: Option<Classic>,
     pub(super) kem: Option<Kem>,
     pub(super) kem_first: bool,
 }
 
-/// A share or a secret taken apart; `kem` is empty where there is none.
+/// A share or a secret taken apart; what an algorithm does not have is empty.
 pub(super) struct Halves<T> {
     pub(super) classic: T,
     pub(super) kem: T,
 }
 
 impl Parts {
+    /// The length of the Diffie-Hellman half of a share.
+    pub(super) fn classic_share_len(self) -> usize {
+        self.classic.map_or(0, Classic::share_len)
+    }
+
     /// Takes a peer's share apart, of which `kem_len` bytes belong to ML-KEM.
     pub(super) fn split(self, share: &[u8], kem_len: usize) -> Result<Halves<&[u8]>, CryptoError> {
-        let classic_len = self.classic.share_len();
+        let classic_len = self.classic_share_len();
         if share.len() != classic_len + kem_len {
             return Err(CryptoError::InvalidShare);
         }
@@ -51,7 +62,7 @@ impl Parts {
 
     /// Takes a share of our own apart, whatever it is of ML-KEM's.
     pub(super) fn split_mut(self, share: &mut [u8]) -> Halves<&mut [u8]> {
-        let classic_len = self.classic.share_len();
+        let classic_len = self.classic_share_len();
         let kem_len = share.len() - classic_len;
         let (first, second) =
             share.split_at_mut(if self.kem_first { kem_len } else { classic_len });
@@ -63,7 +74,7 @@ impl Parts {
         self,
         write: impl FnOnce(Halves<&mut [u8]>) -> Result<(), CryptoError>,
     ) -> Result<SharedSecret, CryptoError> {
-        let classic_len = self.classic.secret_len();
+        let classic_len = self.classic.map_or(0, Classic::secret_len);
         let kem_len = self.kem.map_or(0, |_| kem::SECRET_LEN);
         SharedSecret::try_with(classic_len + kem_len, |secret| {
             let (first, second) =

@@ -118,6 +118,12 @@ pub enum RefusalReason {
     /// A raw public key (RFC 7250), in place of a chain, that is none of the trusted ones. Alert:
     /// `certificate_unknown`.
     UntrustedRawKey,
+    /// A verifier's own reason, with the alert that the peer is to get: its code in RFC 9846 6.2. If that is none
+    /// with which a peer can be refused, `certificate_unknown`.
+    ByVerifier {
+        /// The alert's code.
+        alert: u8,
+    },
     /// Any other objection of path building. Alert: `certificate_unknown`.
     Other,
 }
@@ -194,6 +200,7 @@ impl fmt::Display for RefusalReason {
             Self::StapleForAnother => "the stapled OCSP response is about another certificate",
             Self::StapleUnknownStatus => "the stapled OCSP response does not know the certificate",
             Self::UntrustedRawKey => "the raw public key is not one of the trusted keys",
+            Self::ByVerifier { .. } => "the certificate was refused by the verifier's own rules",
             Self::Other => "the certificate was not accepted",
         };
         f.write_str(text)

@@ -24,7 +24,7 @@ macro_rules! common_setters {
             }
 
             /// The key exchange groups to use, best first. Default: X25519MLKEM768, X25519, the NIST
-            /// curves, the NIST hybrids.
+            /// curves, the NIST hybrids. ML-KEM-768 and ML-KEM-1024 alone are used only if named here.
             #[must_use]
             pub fn groups(mut self, groups: &[NamedGroup]) -> Self {
                 self.common.groups = groups.to_vec();

@@ -38,9 +38,11 @@ pub struct ClientConfig {
     /// Whole DER names, sent to servers. RFC 9846 4.3.4
     pub(crate) certificate_authorities: Vec<Vec<u8>>,
     pub(crate) key_shares: Option<Vec<NamedGroup>>,
+    pub(crate) server_groups: Vec<NamedGroup>,
     pub(crate) send_server_name: bool,
     pub(crate) request_ocsp: bool,
     pub(crate) request_timestamps: bool,
+    pub(crate) server_padding: Option<u16>,
     pub(crate) middlebox_compatibility: bool,
     pub(crate) shuffle_extensions: bool,
     pub(crate) grease: bool,
@@ -62,9 +64,11 @@ impl ClientConfig {
             client_certificate_types: None,
             certificate_authorities: Vec::new(),
             key_shares: None,
+            server_groups: Vec::new(),
             send_server_name: true,
             request_ocsp: true,
             request_timestamps: false,
+            server_padding: None,
             middlebox_compatibility: true,
             shuffle_extensions: false,
             grease: false,
@@ -87,9 +91,11 @@ pub struct ClientConfigBuilder {
     client_certificate_types: Option<Vec<CertificateType>>,
     pub(super) certificate_authorities: Vec<Vec<u8>>,
     key_shares: Option<Vec<NamedGroup>>,
+    server_groups: Vec<NamedGroup>,
     send_server_name: bool,
     request_ocsp: bool,
     request_timestamps: bool,
+    server_padding: Option<u16>,
     middlebox_compatibility: bool,
     shuffle_extensions: bool,
     grease: bool,
@@ -155,11 +161,20 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// The groups to send a key share for at once, of those that are used at all. Default: the first group, and the classic half of
-    /// it when that is a group of ours too, which costs nothing.
+    /// The groups to send a key share for at once, of those that are used at all. Default: the first group,
+    /// and the classic half of it when that is a group of ours too, which costs nothing.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
         self.key_shares = Some(groups.to_vec());
+        self
+    }
+
+    /// Groups that the server is known to take, in any order, from DNS or from an earlier connection. A share
+    /// is then sent for the best of ours among them, instead of those of [`Self::key_shares`]. What is not true
+    /// costs a round trip and nothing else. draft-ietf-tls-key-share-prediction 3
+    #[must_use]
+    pub fn server_groups_hint(mut self, groups: &[NamedGroup]) -> Self {
+        self.server_groups = groups.to_vec();
         self
     }
 
@@ -182,6 +197,15 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
         self.request_timestamps = request;
+        self
+    }
+
+    /// Asks servers of TLS 1.3 for so many bytes more in their first flight, as if their certificates were that
+    /// much larger. Default: not asked. For experiments with servers that know BoringSSL's extension
+    /// `server_padding`, whose number is not registered. See [`crate::Facts::server_padding`].
+    #[must_use]
+    pub fn request_server_padding(mut self, bytes: u16) -> Self {
+        self.server_padding = Some(bytes);
         self
     }
 
@@ -295,9 +319,11 @@ impl ClientConfigBuilder {
             credentials: self.credentials,
             certificate_authorities: self.certificate_authorities,
             key_shares: self.key_shares,
+            server_groups: self.server_groups,
             send_server_name: self.send_server_name,
             request_ocsp: self.request_ocsp,
             request_timestamps: self.request_timestamps,
+            server_padding: self.server_padding,
             middlebox_compatibility: self.middlebox_compatibility,
             shuffle_extensions: self.shuffle_extensions,
             grease: self.grease,

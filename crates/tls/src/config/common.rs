@@ -10,6 +10,7 @@ use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use super::compression::{self, CompressCertificate};
 use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
 use super::scheme;
+use crate::handshake::hello::group;
 use crate::keys::suite::{self, Suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
@@ -77,6 +78,8 @@ pub enum ConfigError {
     BadCertificateTypes,
     /// Trusted raw keys are of no use beside a verifier that is asked about every peer.
     RawKeysBesideAsk,
+    /// Of a digest of a client's certificate nobody can tell whether it is still to be trusted.
+    DigestsCannotBeVerified,
     /// Names of authorities must not be empty, and all together have at most 32768 bytes. RFC 9846 4.3.4
     BadAuthorities,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
@@ -125,6 +128,9 @@ impl fmt::Display for ConfigError {
             }
             Self::RawKeysBesideAsk => {
                 f.write_str("trusted raw keys need a verifier that is not to be asked")
+            }
+            Self::DigestsCannotBeVerified => {
+                f.write_str("of digests of certificates none can be verified again")
             }
             Self::BadAuthorities => {
                 f.write_str("names of authorities must not be empty, nor too many to be sent")
@@ -198,7 +204,8 @@ impl Common {
         if self.groups.is_empty() {
             return Err(ConfigError::NoGroup);
         }
-        if let Some(group) = self.groups.iter().find(|group| !GROUPS.contains(group)) {
+        let is_known = |group: &&NamedGroup| group::algorithm(**group).is_some();
+        if let Some(group) = self.groups.iter().find(|group| !is_known(group)) {
             return Err(ConfigError::UnknownGroup(*group));
         }
         let for_certificates = self.certificate_signature_schemes.as_deref();
@@ -271,7 +278,7 @@ fn version_of(suite: &Suite) -> ProtocolVersion {
     if suite.is_tls13() { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 }
 }
 
-/// Every group we have, hybrids first.
+/// What is offered by default. ML-KEM alone is not: a hybrid holds if either half does.
 pub(crate) const GROUPS: &[NamedGroup] = &[
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,

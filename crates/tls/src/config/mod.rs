@@ -16,4 +16,5 @@ pub(crate) mod resumption;
 pub(crate) mod scheme;
 pub(crate) mod server;
 mod server_certificates;
+mod server_sessions;
 pub(crate) mod verifier;

@@ -29,6 +29,12 @@ pub(crate) struct ServerResumption {
     /// Bytes of early data a ticket of ours admits; 0 turns early data off.
     pub(crate) max_early_data: u32,
     pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
+    /// Whether a client's stored chain is judged again before it is resumed.
+    pub(crate) verify_again: bool,
+    /// Whether sessions keep a digest in place of a client's chain.
+    pub(crate) digests_only: bool,
+    /// Whether tickets of TLS 1.3 are good for every name of the certificate.
+    pub(crate) across_names: bool,
     /// What the application calls this configuration.
     pub(crate) label: Vec<u8>,
     /// The name under which sessions of this configuration are known, see [`context`].
@@ -45,6 +51,9 @@ impl ServerResumption {
             lifetime: 86_400,
             max_early_data: 0,
             guard: None,
+            verify_again: true,
+            digests_only: false,
+            across_names: false,
             label: Vec::new(),
             context: Vec::new(),
         }
@@ -55,10 +64,10 @@ impl ServerResumption {
     }
 }
 
-/// Binds sessions to a configuration: its label and what it demands of clients. A session made under
-/// one policy never satisfies another.
+/// Binds sessions to a configuration: its label, what it demands of clients and what it keeps of them. A
+/// session made under one policy never satisfies another.
 pub(crate) fn context(
-    label: &[u8],
+    resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
 ) -> Vec<u8> {
@@ -67,12 +76,15 @@ pub(crate) fn context(
         hash.update(&part.len().to_be_bytes());
         hash.update(part);
     };
-    add(label);
+    add(&resumption.label);
     add(match demand {
         ClientAuth::None => b"none",
         ClientAuth::Optional => b"optional",
         ClientAuth::Required => b"required",
     });
+    if resumption.digests_only {
+        add(b"digests only");
+    }
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));
     }

@@ -37,6 +37,8 @@ pub struct ServerConfig {
     pub(crate) request_timestamps: bool,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
+    pub(crate) acknowledge_server_name: bool,
+    pub(crate) server_padding: bool,
     pub(crate) resumption: ServerResumption,
 }
 
@@ -81,6 +83,8 @@ impl ServerConfig {
             compress_certificates_ahead: false,
             client_order: false,
             ignore_unknown_alpn: false,
+            acknowledge_server_name: true,
+            server_padding: false,
             resumption: ServerResumption::new(),
             default_tickets: true,
         }
@@ -104,7 +108,9 @@ pub struct ServerConfigBuilder {
     pub(super) compress_certificates_ahead: bool,
     client_order: bool,
     ignore_unknown_alpn: bool,
-    resumption: ServerResumption,
+    acknowledge_server_name: bool,
+    server_padding: bool,
+    pub(super) resumption: ServerResumption,
     default_tickets: bool,
 }
 
@@ -199,6 +205,22 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn ignore_unknown_alpn(mut self, on: bool) -> Self {
         self.ignore_unknown_alpn = on;
+        self
+    }
+
+    /// Whether clients are told that the name they asked for was understood. Default: yes. A server to
+    /// which names make no difference does not have to. RFC 6066 3
+    #[must_use]
+    pub fn acknowledge_server_name(mut self, on: bool) -> Self {
+        self.acknowledge_server_name = on;
+        self
+    }
+
+    /// Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
+    /// to 16384. Default: off.
+    #[must_use]
+    pub fn answer_server_padding(mut self, on: bool) -> Self {
+        self.server_padding = on;
         self
     }
 
@@ -304,7 +326,10 @@ impl ServerConfigBuilder {
             let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
-        resumption.context = context(&resumption.label, self.client_auth, client_verifier.as_ref());
+        if resumption.digests_only && resumption.verify_again {
+            return Err(ConfigError::DigestsCannotBeVerified);
+        }
+        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref());
         Ok(Arc::new(ServerConfig {
             common,
             credentials,
@@ -317,6 +342,8 @@ impl ServerConfigBuilder {
             request_timestamps: self.request_timestamps,
             client_order: self.client_order,
             ignore_unknown_alpn: self.ignore_unknown_alpn,
+            acknowledge_server_name: self.acknowledge_server_name,
+            server_padding: self.server_padding,
             resumption,
         }))
     }

@@ -31,20 +31,33 @@ pub struct Facts {
     pub extended_main_secret: bool,
     /// TLS 1.2: whether the peer indicated secure renegotiation; always true in TLS 1.3. RFC 5746
     pub secure_renegotiation: bool,
+    /// On a client: whether the server sent the padding that it was asked for.
+    pub server_padding: bool,
+    /// On a server that resumed a session of TLS 1.3: by how many milliseconds the client thinks its ticket
+    /// older than it is by our clock, or younger, if negative; 24 days are as much as can be told.
+    /// RFC 9846 8.3
+    pub ticket_age_skew: Option<i32>,
     /// What became of early data.
     pub early_data: EarlyData,
     /// The OCSP response that was stapled to the peer's certificate. RFC 6066 8
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
-    /// The form of the server's certificate; X.509 after a resumption, which shows none. RFC 7250
+    /// The form of the server's certificate, after a resumption of the one it showed before. RFC 7250
     pub server_certificate_type: CertificateType,
     /// The form of the client's certificate, if it was asked for one; X.509 after a resumption. RFC 7250
     pub client_certificate_type: CertificateType,
     /// The peer's key, if it showed that instead of a chain. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
-    pub(crate) new_sessions: Vec<NewSession>,
+    pub(crate) rare: Option<Box<Rare>>,
+}
+
+/// What few connections have: the others need no room for it.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    peer_certificate_digest: Option<[u8; 32]>,
+    new_sessions: Vec<NewSession>,
 }
 
 /// A session that a server's application is to keep, because its configuration asks.
@@ -91,6 +104,8 @@ impl Facts {
             resumed: false,
             extended_main_secret: version == ProtocolVersion::TLS1_3,
             secure_renegotiation: version == ProtocolVersion::TLS1_3,
+            server_padding: false,
+            ticket_age_skew: None,
             early_data: EarlyData::NotOffered,
             ocsp_response: None,
             signed_certificate_timestamps: None,
@@ -98,7 +113,7 @@ impl Facts {
             client_certificate_type: CertificateType::X509,
             peer_raw_public_key: None,
             peer_chain: Vec::new(),
-            new_sessions: Vec::new(),
+            rare: None,
         }
     }
 
@@ -111,7 +126,28 @@ impl Facts {
     /// The sessions to keep, if the configuration's store is [`crate::Policy::Ask`].
     #[must_use]
     pub fn take_new_sessions(&mut self) -> Vec<NewSession> {
-        core::mem::take(&mut self.new_sessions)
+        self.rare.as_mut().map(|rare| core::mem::take(&mut rare.new_sessions)).unwrap_or_default()
+    }
+
+    pub(crate) fn new_sessions(&self) -> &[NewSession] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.new_sessions)
+    }
+
+    pub(crate) fn add_new_session(&mut self, session: NewSession) {
+        self.rare.get_or_insert_default().new_sessions.push(session);
+    }
+
+    /// SHA-256 of the client's certificate, if sessions keep no more of it. See
+    /// [`keep_only_certificate_digests`](crate::ServerConfigBuilder::keep_only_certificate_digests).
+    #[must_use]
+    pub fn peer_certificate_digest(&self) -> Option<&[u8; 32]> {
+        self.rare.as_ref()?.peer_certificate_digest.as_ref()
+    }
+
+    pub(crate) fn set_peer_certificate_digest(&mut self, digest: Option<[u8; 32]>) {
+        if digest.is_some() {
+            self.rare.get_or_insert_default().peer_certificate_digest = digest;
+        }
     }
 
     /// The peer's certificates without taking them.

@@ -32,14 +32,20 @@ fn key(config: &ClientConfig, to: &Destination) -> ClientSessionKey {
     ClientSessionKey::new(to.name.clone(), to.port, config.resumption.context)
 }
 
-/// The stored session to offer, judged again if the configuration says so.
+/// The stored session to offer, judged again if the configuration says so, or if it was made under another
+/// name.
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
     to: &Destination,
 ) -> Result<Option<Box<Session>>, Error> {
     let Some(mut session) = take(config, to) else { return Ok(None) };
-    if !config.resumption.verify_again || session.peer_chain.is_empty() {
+    let elsewhere = session.server_name.as_deref() != Some(&*to.name.to_str());
+    // Whom a session under another name was made with, only a chain can say.
+    if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
+        return Ok(None);
+    }
+    if !(elsewhere || config.resumption.verify_again) || session.peer_chain.is_empty() {
         return Ok(Some(session));
     }
     let shown = Shown {
@@ -88,12 +94,14 @@ const MAX_SESSION_ID: usize = 32;
 /// A session after this handshake; the secret and what belongs to one ticket are still to come.
 pub(crate) fn template(
     config: &ClientConfig,
+    name: &ServerName<'_>,
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
+    session.server_name = Some(name.to_str().into_owned());
     session.ocsp_response.clone_from(&facts.ocsp_response);
     session.signed_certificate_timestamps.clone_from(&facts.signed_certificate_timestamps);
     session
@@ -111,7 +119,7 @@ pub(crate) fn taker(
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketTaker {
         secret: secret(),
-        template: template(config, facts, suite, authenticated),
+        template: template(config, &to.name, facts, suite, authenticated),
         key: key(config, to),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),

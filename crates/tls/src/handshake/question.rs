@@ -167,6 +167,7 @@ pub(crate) fn request_from_message(
             groups: None,
             certificate_types,
             key_kinds: (true, true),
+            client_certificate_types: None,
             authorities: request.extensions.certificate_authorities,
         });
     }
@@ -182,6 +183,7 @@ pub(crate) fn request_from_message(
         groups: None,
         certificate_types,
         key_kinds: negotiate::key_kinds_of(&request),
+        client_certificate_types: Some(request.certificate_types),
         authorities: Some(request.certificate_authorities),
     })
 }

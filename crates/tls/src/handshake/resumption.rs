@@ -3,6 +3,7 @@
 //! Must not know: which message named the session. Next: `session/state.rs`, `tls13/resumption.rs`.
 
 use pki_types::UnixTime;
+use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::ProtocolVersion;
 
 use super::flow::{Flow, wrong_answer};
@@ -79,19 +80,21 @@ pub(crate) fn belongs(
 ) -> bool {
     session.version == version
         && session.context == config.resumption.context
-        && session.server_name.as_deref() == server_name
+        && (session.across_names && config.resumption.across_names
+            || session.server_name.as_deref() == server_name)
         && session.is_fresh(config.common.clock.now())
         && (config.client_auth != ClientAuth::Required || session.has_peer())
 }
 
-/// Judges a client's certificate again, by today's roots, lists and time. A refusal means a full handshake.
+/// Judges a client's certificate again, by today's roots, lists and time, unless the configuration does
+/// without. A refusal means a full handshake.
 pub(crate) async fn still_trusted(
     flow: &mut Flow,
     config: &ServerConfig,
     session: &mut Session,
 ) -> Result<bool, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(true) };
-    if !session.has_peer() {
+    if !session.has_peer() || !config.resumption.verify_again {
         return Ok(true);
     }
     let chain = core::mem::take(&mut session.peer_chain);
@@ -125,7 +128,21 @@ pub(crate) fn template(
     if config.request_ocsp {
         session.ocsp_response.clone_from(&facts.ocsp_response);
     }
+    session.across_names =
+        config.resumption.across_names && facts.version == ProtocolVersion::TLS1_3;
+    if config.resumption.digests_only {
+        session.peer_chain.clear();
+        session.ocsp_response = None;
+        session.signed_certificate_timestamps = None;
+    }
     session
+}
+
+/// Notes the digest that sessions keep in place of the client's chain, if that is wanted.
+pub(crate) fn keep_digest(config: &ServerConfig, facts: &mut Facts) {
+    let leaf = facts.peer_chain.first().filter(|_| config.resumption.digests_only);
+    let digest = leaf.map(|leaf| Hash::digest(HashAlgorithm::Sha256, &[leaf]));
+    facts.set_peer_certificate_digest(digest.and_then(|digest| digest.first_chunk().copied()));
 }
 
 /// Hands out a session: its name in a store, or itself in a ticket. `None` if it cannot be done, which
@@ -163,7 +180,7 @@ pub(crate) fn keep(
 ) {
     match store {
         Policy::Here(store) => store.put(&id, session, expires),
-        Policy::Ask => facts.new_sessions.push(NewSession { id, session, expires }),
+        Policy::Ask => facts.add_new_session(NewSession { id, session, expires }),
     }
 }
 

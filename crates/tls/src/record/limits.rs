@@ -53,6 +53,9 @@ pub(crate) const AES_GCM_RECORDS_PER_KEY: u64 = 1 << 24;
 /// Key updates in one direction of one connection. RFC 9846 4.7.3
 pub(crate) const MAX_KEY_UPDATES: u64 = (1 << 48) - 1;
 
+/// Bytes of padding that a client may have a server send.
+pub(crate) const MAX_SERVER_PADDING: u16 = 1 << 14;
+
 /// The smallest `record_size_limit` that may be offered. RFC 8449 4
 pub(crate) const MIN_RECORD_SIZE_LIMIT: u16 = 64;
 
@@ -65,6 +68,8 @@ pub(crate) fn message_body(kind: HandshakeType) -> usize {
     match kind {
         HandshakeType::CERTIFICATE | HandshakeType::COMPRESSED_CERTIFICATE => 100 * 1024,
         HandshakeType::CLIENT_HELLO => 64 * 1024,
+        // With as much padding as a server gives, see `MAX_SERVER_PADDING`.
+        HandshakeType::ENCRYPTED_EXTENSIONS => 2 * MAX_FRAGMENT,
         HandshakeType::NEW_SESSION_TICKET => 68 * 1024,
         HandshakeType::CERTIFICATE_STATUS | HandshakeType::CERTIFICATE_REQUEST => 64 * 1024,
         HandshakeType::FINISHED => 64,

@@ -20,6 +20,16 @@ pub trait ClientSessionStore: Send + Sync {
     /// Keeps one more session for `key`, until `expires`.
     fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime);
 
+    /// The same for a session that the server lets resume under every name for which its certificate is good.
+    /// draft-ietf-tls-cross-sni-resumption
+    ///
+    /// By default it is kept like any other. A store that knows which names belong together may hand it out
+    /// for another of them: the server's certificate is then judged for that name before anything is sent,
+    /// and the session is not used if it is refused.
+    fn put_across_names(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
+        self.put(key, session, expires);
+    }
+
     /// Takes the newest session out: used twice, a ticket would link the connections. RFC 9846 C.4
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
 }

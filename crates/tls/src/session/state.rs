@@ -9,7 +9,9 @@ use core::time::Duration;
 
 use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
-use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer};
+use tercel_wire::{
+    CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
+};
 
 use super::parts::{not_empty, read_chain, read_code, read_name, write_chain};
 use crate::connection::facts::Facts;
@@ -34,7 +36,12 @@ pub(crate) struct Session {
     pub(crate) max_early_data: u32,
     pub(crate) group: Option<NamedGroup>,
     pub(crate) peer_signature_scheme: Option<SignatureScheme>,
+    /// The name that the client asked for. A client knows it in any case, a server if it was sent.
     pub(crate) server_name: Option<String>,
+    /// Whether the server showed a raw public key. RFC 7250
+    pub(crate) server_raw_key: bool,
+    /// TLS 1.3: whether the ticket is good for every name of the server's certificate.
+    pub(crate) across_names: bool,
     pub(crate) alpn: Option<Vec<u8>>,
     /// Which configuration made it. Sessions of another are not accepted.
     pub(crate) context: Vec<u8>,
@@ -45,12 +52,14 @@ pub(crate) struct Session {
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
     /// What the peer showed in place of a chain. RFC 7250
     pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
+    /// SHA-256 of the peer's certificate, in place of its chain.
+    pub(crate) peer_certificate_digest: Option<[u8; 32]>,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
 }
 
 /// The form of the bytes; another number is another form and is not read.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 /// However often it is renewed, a session does not outlive its certificates' check by more. RFC 9846 4.7.1
 const MAX_AGE: u64 = 604_800;
@@ -76,12 +85,15 @@ impl Session {
             group: facts.group,
             peer_signature_scheme: facts.peer_signature_scheme,
             server_name: facts.server_name.clone(),
+            server_raw_key: facts.server_certificate_type == CertificateType::RAW_PUBLIC_KEY,
+            across_names: false,
             alpn: facts.alpn.clone(),
             context: Vec::new(),
             identity: Vec::new(),
             by_ticket: false,
             peer_chain: facts.peer_chain.clone(),
             peer_raw_public_key: facts.peer_raw_public_key.clone(),
+            peer_certificate_digest: facts.peer_certificate_digest().copied(),
             ocsp_response: None,
             signed_certificate_timestamps: None,
         }
@@ -89,16 +101,25 @@ impl Session {
 
     /// What the facts of a resumed handshake take over from the first one.
     pub(crate) fn into_facts(self, facts: &mut Facts) {
+        facts.server_certificate_type = self.server_certificate_type();
         facts.peer_signature_scheme = self.peer_signature_scheme;
         facts.peer_chain = self.peer_chain;
         facts.peer_raw_public_key = self.peer_raw_public_key;
+        facts.set_peer_certificate_digest(self.peer_certificate_digest);
         facts.ocsp_response = self.ocsp_response;
         facts.signed_certificate_timestamps = self.signed_certificate_timestamps;
     }
 
+    /// The form of the certificate that the server showed.
+    pub(crate) fn server_certificate_type(&self) -> CertificateType {
+        if self.server_raw_key { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 }
+    }
+
     /// Whether the peer showed who it is.
     pub(crate) fn has_peer(&self) -> bool {
-        !self.peer_chain.is_empty() || self.peer_raw_public_key.is_some()
+        !self.peer_chain.is_empty()
+            || self.peer_raw_public_key.is_some()
+            || self.peer_certificate_digest.is_some()
     }
 
     /// Whether it may still be used.
@@ -131,7 +152,8 @@ impl Session {
         w.u16(self.version.0);
         w.u16(self.suite.code.0);
         w.opaque8(self.secret.as_bytes());
-        w.u8(u8::from(self.extended) | u8::from(self.by_ticket) << 1);
+        let flags = [self.extended, self.by_ticket, self.across_names, self.server_raw_key];
+        w.u8(flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
         w.u64(self.created);
         w.u64(self.authenticated);
         w.u32(self.lifetime);
@@ -145,6 +167,7 @@ impl Session {
         w.opaque16(&self.identity);
         write_chain(&mut w, &self.peer_chain);
         w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
+        w.opaque8(self.peer_certificate_digest.as_ref().map_or(&[], |digest| digest.as_slice()));
         w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
         w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
         w.finish().ok()?;
@@ -183,13 +206,15 @@ impl Session {
         // RFC 9846 4.7.1, RFC 5246 8.1
         let length = if suite.is_tls13() { suite.hash.output_len() } else { 48 };
         let secret = r.opaque8().ok().filter(|secret| secret.len() == length).map(Secret::new)?;
-        let flags = r.u8().ok().filter(|flags| *flags < 4)?;
+        let flags = r.u8().ok().filter(|flags| *flags < 16)?;
         let session = Self {
             version,
             suite,
             secret,
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
+            across_names: flags & 4 != 0,
+            server_raw_key: flags & 8 != 0,
             created: r.u64().ok()?,
             authenticated: r.u64().ok()?,
             lifetime: r.u32().ok()?,
@@ -203,6 +228,10 @@ impl Session {
             identity: r.opaque16().ok()?.to_vec(),
             peer_chain: read_chain(&mut r)?,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
+            peer_certificate_digest: match r.opaque8().ok()? {
+                [] => None,
+                digest => Some(digest.try_into().ok()?),
+            },
             ocsp_response: not_empty(r.opaque24().ok()?),
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
         };

@@ -30,8 +30,13 @@ const SUITES_12_ECDSA: [CipherSuite; 3] = [
 const CLASSIC: [NamedGroup; 4] =
     [NamedGroup::X25519, NamedGroup::SECP256R1, NamedGroup::SECP384R1, NamedGroup::SECP521R1];
 
-const HYBRID: [NamedGroup; 3] =
-    [NamedGroup::X25519MLKEM768, NamedGroup::SECP256R1MLKEM768, NamedGroup::SECP384R1MLKEM1024];
+const POST_QUANTUM: [NamedGroup; 5] = [
+    NamedGroup::X25519MLKEM768,
+    NamedGroup::SECP256R1MLKEM768,
+    NamedGroup::SECP384R1MLKEM1024,
+    NamedGroup::MLKEM768,
+    NamedGroup::MLKEM1024,
+];
 
 #[test]
 fn tls13_with_classic_groups() {
@@ -41,9 +46,9 @@ fn tls13_with_classic_groups() {
 }
 
 #[test]
-fn tls13_with_hybrid_groups() {
+fn tls13_with_post_quantum_groups() {
     for kind in KINDS {
-        all(ProtocolVersion::TLS1_3, kind, &SUITES_13, &HYBRID);
+        all(ProtocolVersion::TLS1_3, kind, &SUITES_13, &POST_QUANTUM);
     }
 }
 

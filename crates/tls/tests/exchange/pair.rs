@@ -258,3 +258,10 @@ pub(crate) fn records(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     }
     records
 }
+
+/// The body of the handshake message with which these bytes begin.
+pub(crate) fn first_message(bytes: &[u8]) -> Vec<u8> {
+    let content: Vec<u8> = records(bytes).into_iter().flat_map(|(_, fragment)| fragment).collect();
+    let length = usize::from(u16::from_be_bytes([content[2], content[3]]));
+    content[4..4 + length].to_vec()
+}

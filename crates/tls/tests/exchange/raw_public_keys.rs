@@ -6,14 +6,17 @@
 use tercel::crypto::SigningKey;
 use tercel::pki::RefusalReason;
 use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
-use tercel::wire::{AlertDescription, CertificateType, ExtensionType, ProtocolVersion};
+use tercel::wire::{
+    AlertDescription, CertificateType, ExtensionType, HandshakeMessage, ProtocolVersion,
+    ServerHello,
+};
 use tercel::{
     AcceptAnyPeer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, Credential,
     CredentialError, Error, Peer, Policy, ServerConfig, ServerConfigBuilder,
 };
 
 use crate::identity::{self, KINDS, Kind, NAME, credential, leaf, roots};
-use crate::pair::{Delivery, Ends, Failure, Pair};
+use crate::pair::{Delivery, Ends, Failure, Pair, first_message};
 
 const VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 const RAW: CertificateType = CertificateType::RAW_PUBLIC_KEY;
@@ -285,7 +288,7 @@ fn a_list_that_says_what_silence_says_is_refused() {
         };
         let failure = Pair::new(&client, &server, NAME).tap_to_server(tap).connect().unwrap_err();
         assert_eq!(failure.server, error(Peer::PointlessCertificateType));
-        let told = Error::AlertReceived(AlertDescription::DECODE_ERROR);
+        let told = Error::AlertReceived(AlertDescription::ILLEGAL_PARAMETER);
         assert_eq!(failure.client, Some(told));
     }
 }
@@ -387,10 +390,21 @@ fn a_resumed_session_remembers_the_keys() {
             .build()
             .unwrap();
         for resumed in [false, true, true] {
-            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            let mut answer = Vec::new();
+            let mut ends = Pair::new(&client, &server, NAME)
+                .tap_to_client(|bytes| answer.extend_from_slice(bytes))
+                .connect()
+                .unwrap();
             let (ours, theirs) = (&ends.client.connection.facts, &ends.server.connection.facts);
             assert_eq!((ours.resumed, theirs.resumed), (resumed, resumed), "{version:?}");
+            // Said each time: silence would mean X.509. In TLS 1.3 it is said under protection.
+            if version == ProtocolVersion::TLS1_2 {
+                let body = first_message(&answer);
+                let hello = ServerHello::parse(&body).unwrap();
+                assert_eq!(hello.extensions.server_certificate_type, Some(RAW));
+            }
             assert_eq!(ours.peer_raw_public_key, Some(public(Kind::P256)));
+            assert_eq!((ours.server_certificate_type, theirs.server_certificate_type), (RAW, RAW));
             assert_eq!(theirs.peer_raw_public_key, Some(public(Kind::Ed25519)));
             ends.talk();
         }

@@ -47,6 +47,8 @@ code_points! {
         EXTERNAL_SESSION_ID = 56 "external_session_id",
         QUIC_TRANSPORT_PARAMETERS = 57 "quic_transport_parameters",
         TICKET_REQUEST = 58 "ticket_request",
+        TLS_FLAGS = 62 "tls_flags",
+        SERVER_PADDING = 4832 "server_padding",
         ECH_OUTER_EXTENSIONS = 0xfd00 "ech_outer_extensions",
         ENCRYPTED_CLIENT_HELLO = 0xfe0d "encrypted_client_hello",
         RENEGOTIATION_INFO = 0xff01 "renegotiation_info",

@@ -9,7 +9,7 @@ use super::set::extension_set;
 use super::{
     CertificateStatus, CertificateStatusRequest, DistinguishedName, ExtensionBlock, KeyShareEntry,
     OfferedPsks, OidFilter, ProtocolName, SerializedSct, ServerKeyShare, ServerNameOffer,
-    TicketRequest, UnknownExtensions,
+    TicketRequest, TlsFlags, UnknownExtensions,
 };
 use crate::{
     CertificateCompressionAlgorithm, CertificateType, DecodeError, EcPointFormat, ExtensionType,
@@ -71,6 +71,8 @@ extension_set! {
         ticket_request: TicketRequest = TICKET_REQUEST, ticket_request::client;
         /// Transport parameters, unopened. RFC 9001 8.2
         quic_transport_parameters: &'a [u8] = QUIC_TRANSPORT_PARAMETERS, shape::raw;
+        /// How many bytes the server is to send to no purpose. Not registered.
+        server_padding: u16 = SERVER_PADDING, server_padding;
         /// How many bytes only lengthen the message. RFC 7685 3
         padding: u16 = PADDING, padding;
         /// The pre-shared keys; always last in the block. RFC 9846 4.3.11
@@ -139,6 +141,8 @@ extension_set! {
         server_certificate_type: CertificateType = SERVER_CERTIFICATE_TYPE, certificate_type::server;
         /// Configurations to retry with, unopened. RFC 9849 5
         encrypted_client_hello: &'a [u8] = ENCRYPTED_CLIENT_HELLO, shape::raw;
+        /// The bytes that the client asked for, whatever they are. Not registered.
+        server_padding: &'a [u8] = SERVER_PADDING, shape::raw;
         /// How many tickets the server will send. RFC 9149 3
         ticket_request: u8 = TICKET_REQUEST, ticket_request::server;
         /// Transport parameters, unopened. RFC 9001 8.2
@@ -181,5 +185,7 @@ extension_set! {
     NewSessionTicketExtensions {
         /// How many bytes of early data the ticket allows. RFC 9846 4.3.10
         early_data: u32 = EARLY_DATA, early_data;
+        /// What else the ticket is good for. draft-ietf-tls-tlsflags 2
+        tls_flags: TlsFlags<'a> = TLS_FLAGS, tls_flags;
     }
 }

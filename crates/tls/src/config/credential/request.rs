@@ -4,7 +4,8 @@
 
 use tercel_crypto::KeyKind;
 use tercel_wire::{
-    CertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion, SignatureScheme,
+    CertificateType, ClientCertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion,
+    SignatureScheme,
 };
 
 use super::Credential;
@@ -35,6 +36,8 @@ pub struct CredentialRequest<'a> {
     pub certificate_types: List<'a, CertificateType>,
     /// TLS 1.2: whether the cipher suites in common allow (RSA, ECDSA and EdDSA) keys.
     pub key_kinds: (bool, bool),
+    /// The kinds of key that a TLS 1.2 server names in its request. RFC 5246 7.4.4
+    pub client_certificate_types: Option<List<'a, ClientCertificateType>>,
     /// The authorities the peer says it trusts.
     pub authorities: Option<List<'a, DistinguishedName<'a>>>,
 }

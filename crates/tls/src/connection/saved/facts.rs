@@ -3,7 +3,7 @@
 //! ```text
 //! group 2 | peer's scheme 2 | own scheme 2 | ALPN 1.. | server name 2.. | flags 1 | early data 1
 //! OCSP response 3.. | timestamps 3.. | certificate types 2 | raw public key 2.. | chain 3.. of 3..
-//! new sessions 3.. of (id 1.. | session 3.. | expires 8)
+//! age skew 1.. | digest 1.. | new sessions 3.. of (id 1.. | session 3.. | expires 8)
 //! ```
 //!
 //! Must not know: what the facts mean. Next: [`super::tickets`].
@@ -23,7 +23,7 @@ pub(super) fn length(facts: &Facts) -> usize {
     let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
     let of_chain = facts.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
     let of_sessions = facts
-        .new_sessions
+        .new_sessions()
         .iter()
         .map(|new| new.id.len().saturating_add(new.session.len()).saturating_add(12));
     let parts = [
@@ -58,7 +58,9 @@ pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
         client_certificate_type,
         peer_raw_public_key,
         peer_chain,
-        new_sessions,
+        server_padding,
+        ticket_age_skew,
+        rare: _,
     } = facts;
     w.u16(group.map_or(0, |group| group.0));
     w.u16(peer_signature_scheme.map_or(0, |scheme| scheme.0));
@@ -68,7 +70,8 @@ pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
     w.u8(u8::from(*retried)
         | u8::from(*resumed) << 1
         | u8::from(*extended_main_secret) << 2
-        | u8::from(*secure_renegotiation) << 3);
+        | u8::from(*secure_renegotiation) << 3
+        | u8::from(*server_padding) << 4);
     w.u8(match early_data {
         EarlyData::NotOffered => 0,
         EarlyData::Accepted => 1,
@@ -80,8 +83,10 @@ pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
     w.u8(client_certificate_type.0);
     w.opaque16(peer_raw_public_key.as_deref().unwrap_or_default());
     write_chain(w, peer_chain);
+    w.opaque8(ticket_age_skew.map(i32::to_be_bytes).as_ref().map_or(&[], |skew| skew.as_slice()));
+    w.opaque8(facts.peer_certificate_digest().map_or(&[], |digest| digest.as_slice()));
     w.vec24(|w| {
-        for NewSession { id, session, expires } in new_sessions {
+        for NewSession { id, session, expires } in facts.new_sessions() {
             w.opaque8(id);
             w.opaque24(session);
             w.u64(expires.as_secs());
@@ -100,11 +105,12 @@ pub(super) fn read(
     facts.own_signature_scheme = read_code(r, SignatureScheme)?;
     facts.alpn = not_empty(r.opaque8().ok()?);
     facts.server_name = read_name(r.opaque16().ok()?)?;
-    let flags = r.u8().ok().filter(|flags| *flags < 1 << 4)?;
+    let flags = r.u8().ok().filter(|flags| *flags < 1 << 5)?;
     facts.retried = flags & 1 != 0;
     facts.resumed = flags & 2 != 0;
     facts.extended_main_secret = flags & 4 != 0;
     facts.secure_renegotiation = flags & 8 != 0;
+    facts.server_padding = flags & 16 != 0;
     facts.early_data = match r.u8().ok()? {
         0 => EarlyData::NotOffered,
         1 => EarlyData::Accepted,
@@ -117,9 +123,17 @@ pub(super) fn read(
     facts.client_certificate_type = CertificateType(r.u8().ok()?);
     facts.peer_raw_public_key = not_empty(r.opaque16().ok()?).map(Into::into);
     facts.peer_chain = read_chain(r)?;
+    facts.ticket_age_skew = match r.opaque8().ok()? {
+        [] => None,
+        skew => Some(i32::from_be_bytes(skew.try_into().ok()?)),
+    };
+    facts.set_peer_certificate_digest(match r.opaque8().ok()? {
+        [] => None,
+        digest => Some(digest.try_into().ok()?),
+    });
     let mut sessions = r.vec24().ok()?;
     while !sessions.is_empty() {
-        facts.new_sessions.push(NewSession {
+        facts.add_new_session(NewSession {
             id: sessions.opaque8().ok()?.to_vec(),
             session: sessions.opaque24().ok()?.to_vec(),
             expires: UnixTime::since_unix_epoch(Duration::from_secs(sessions.u64().ok()?)),

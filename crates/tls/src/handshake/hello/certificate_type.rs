@@ -51,16 +51,19 @@ pub(crate) fn of_client(
 }
 
 /// A server's answers: the types of its own certificate and of the client's. To nothing it answers
-/// nothing, nor about certificates that nobody will show. RFC 7250 4.2
+/// nothing, nor about a client's certificate that it does not ask for. RFC 7250 4.2
 pub(crate) fn answers(
     hello: &ClientHello<'_>,
     config: &ServerConfig,
     facts: &Facts,
 ) -> (Option<CertificateType>, Option<CertificateType>) {
-    if facts.resumed {
-        return (None, None);
-    }
     let extensions = &hello.extensions;
+    if facts.resumed {
+        // What was shown before: some clients that take no X.509 read silence as just that.
+        let own = facts.server_certificate_type;
+        let fits = |offered: &List<'_, CertificateType>| offered.contains(own);
+        return (extensions.server_certificate_type.filter(fits).map(|_| own), None);
+    }
     let own = extensions.server_certificate_type.map(|_| facts.server_certificate_type);
     let client = extensions.client_certificate_type.map(|_| facts.client_certificate_type);
     (own, client.filter(|_| config.client_auth != ClientAuth::None))

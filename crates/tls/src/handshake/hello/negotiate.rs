@@ -80,7 +80,7 @@ fn choose_suite(
 
 /// The group of a TLS 1.3 handshake: ours in order, but among equals one whose share is there.
 ///
-/// A hybrid group is worth a round trip, one classic group instead of another is not.
+/// A post-quantum group is worth a round trip, one classic group instead of another is not.
 pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let theirs = hello.extensions.supported_groups.ok_or(Peer::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
@@ -98,29 +98,33 @@ pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<
         config.common.groups.iter().copied().filter(|group| theirs.contains(*group)).collect()
     };
     let best = *ours.first().ok_or(Peer::NoSharedGroup)?;
-    let equal = |group: &&NamedGroup| is_hybrid(**group) == is_hybrid(best);
+    let equal = |group: &&NamedGroup| is_post_quantum(**group) == is_post_quantum(best);
     Ok(ours.iter().filter(equal).copied().find(|group| has_share(*group)).unwrap_or(best))
 }
 
-/// The group of a TLS 1.2 handshake: hybrids are for TLS 1.3 only.
+/// The group of a TLS 1.2 handshake, which is a classic one.
 pub(crate) fn group12(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
-    let mut ours = config.common.groups.iter().copied().filter(|group| !is_hybrid(*group));
+    let mut ours = config.common.groups.iter().copied().filter(|group| !is_post_quantum(*group));
     let chosen = match &hello.extensions.supported_groups {
         // A client that says nothing takes any; P-256 is what all of them have. RFC 8422 4
         None => ours.find(|group| *group == NamedGroup::SECP256R1),
-        Some(theirs) if config.client_order => {
-            theirs.iter().find(|group| config.common.groups.contains(group) && !is_hybrid(*group))
-        }
+        Some(theirs) if config.client_order => theirs
+            .iter()
+            .find(|group| config.common.groups.contains(group) && !is_post_quantum(*group)),
         Some(theirs) => ours.find(|group| theirs.contains(*group)),
     };
     chosen.ok_or_else(|| Peer::NoSharedGroup.into())
 }
 
-/// Whether a group combines a classic and a post-quantum exchange.
-pub(crate) fn is_hybrid(group: NamedGroup) -> bool {
+/// Whether a group has ML-KEM in it, alone or beside a classic exchange; such are for TLS 1.3 only.
+pub(crate) fn is_post_quantum(group: NamedGroup) -> bool {
     matches!(
         group,
-        NamedGroup::X25519MLKEM768 | NamedGroup::SECP256R1MLKEM768 | NamedGroup::SECP384R1MLKEM1024
+        NamedGroup::X25519MLKEM768
+            | NamedGroup::SECP256R1MLKEM768
+            | NamedGroup::SECP384R1MLKEM1024
+            | NamedGroup::MLKEM768
+            | NamedGroup::MLKEM1024
     )
 }
 
@@ -169,6 +173,7 @@ pub(crate) fn credential_request<'a>(
         groups: hello.extensions.supported_groups,
         certificate_types: certificate_type::of_server(hello),
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),
+        client_certificate_types: None,
         authorities: hello.extensions.certificate_authorities,
     })
 }

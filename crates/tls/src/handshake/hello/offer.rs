@@ -225,7 +225,7 @@ impl Offer {
             .groups
             .iter()
             .copied()
-            .filter(|group| tls13 || !negotiate::is_hybrid(*group))
+            .filter(|group| tls13 || !negotiate::is_post_quantum(*group))
             .collect();
         let entries: Vec<KeyShareEntry<'_>> = shares
             .iter()
@@ -278,6 +278,7 @@ impl Offer {
                 .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: config.request_timestamps.then_some(()),
+            server_padding: config.server_padding.filter(|_| tls13),
             compress_certificate: (tls13 && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
             certificate_authorities: (tls13 && !authorities.is_empty())
@@ -357,6 +358,12 @@ fn exchanges(config: &ClientConfig) -> Result<Vec<KeyExchange>, Error> {
         let algorithm: KeyExchangeAlgorithm = group::algorithm(*group).ok_or(Local::Encode)?;
         KeyExchange::generate(algorithm).map_err(Error::from)
     };
+    let ours = config.common.groups.iter();
+    let predicted = ours.filter(|group| config.server_groups.contains(group)).take(1);
+    let predicted = predicted.map(generate).collect::<Result<Vec<_>, _>>()?;
+    if !predicted.is_empty() {
+        return Ok(predicted);
+    }
     match &config.key_shares {
         Some(groups) => groups.iter().map(generate).collect(),
         None => config.common.groups.iter().take(1).map(generate).collect(),

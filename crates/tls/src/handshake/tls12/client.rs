@@ -249,7 +249,7 @@ fn receive_key_exchange(
 ) -> Result<(NamedGroup, SharedSecret, Vec<u8>, SignatureScheme), Error> {
     let parsed = ServerKeyExchange::parse(message.body())?;
     let group = parsed.params.named_curve;
-    if !config.common.groups.contains(&group) || negotiate::is_hybrid(group) {
+    if !config.common.groups.contains(&group) || negotiate::is_post_quantum(group) {
         return Err(Peer::WrongGroup.into());
     }
     let params = message.body().get(parsed.signed_range()).unwrap_or_default();

@@ -16,8 +16,8 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
-use crate::handshake::hello::negotiate;
 use crate::handshake::hello::offer::Offer;
+use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
@@ -78,6 +78,7 @@ pub(crate) async fn serve(
     facts.server_name.clone_from(&session.server_name);
     facts.extended_main_secret = session.extended;
     facts.secure_renegotiation = secure_renegotiation;
+    facts.server_certificate_type = session.server_certificate_type();
     let randoms = Randoms { client: *hello.random, server: server_random };
     let mut transcript = Transcript::new(suite.hash);
     transcript.add(message);
@@ -92,6 +93,7 @@ pub(crate) async fn serve(
         extensions: ServerHelloExtensions {
             ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
             alpn: alpn.map(ProtocolName),
+            server_certificate_type: certificate_type::answers(hello, config, &facts).0,
             extended_master_secret: session.extended.then_some(()),
             record_size_limit: super::server::our_limit(config, hello),
             renegotiation_info: secure_renegotiation.then_some(&[]),
@@ -219,7 +221,8 @@ pub(crate) async fn resume(
     let authenticated = session.authenticated;
     let old = (session.identity.clone(), session.by_ticket, session.created, session.lifetime);
     session.into_facts(&mut facts);
-    let mut next = client_session::template(config, &facts, suite, Some(authenticated));
+    let mut next =
+        client_session::template(config, &offer.to.name, &facts, suite, Some(authenticated));
     next.secret = Secret::new(main.as_bytes());
     // The same session goes on, under a new ticket if there is one.
     (next.identity, next.by_ticket, next.created, next.lifetime) = old;
@@ -268,7 +271,7 @@ pub(crate) fn keep_new(
     if config.resumption.store.is_none() {
         return;
     }
-    let mut session = client_session::template(config, facts, suite, None);
+    let mut session = client_session::template(config, &offer.to.name, facts, suite, None);
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
         client_session::keep_ticket(config, &offer.to, session, ticket);

@@ -27,6 +27,7 @@ use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::resumption::keep_digest;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{record_limits, signature};
@@ -128,6 +129,7 @@ pub(crate) async fn handshake(
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
     if let Some(shown) = shown {
         shown.into_facts(&mut facts);
+        keep_digest(config, &mut facts);
     }
     match session {
         NewSession::None => {}
@@ -241,7 +243,9 @@ fn send_server_hello(
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
-            server_name: negotiate::server_name(hello).map(|_| ()),
+            server_name: negotiate::server_name(hello)
+                .filter(|_| config.acknowledge_server_name)
+                .map(|_| ()),
             status_request: answers.staple.then_some(()),
             ec_point_formats: offered.ec_point_formats.map(|_| List::of(&formats)),
             alpn: answers.alpn.map(ProtocolName),

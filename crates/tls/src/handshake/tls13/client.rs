@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use tercel_wire::{
-    CertificateRequest, CertificateType, EncryptedExtensions, EndOfEarlyData, ExtensionType,
-    Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
+    CertificateRequest, CertificateType, DecodeError, EncryptedExtensions, EndOfEarlyData,
+    ExtensionType, Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello,
+    ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
@@ -195,6 +196,13 @@ async fn receive_encrypted_extensions(
         }
         facts.early_data = EarlyData::Accepted;
     }
+    if let Some(padding) = extensions.server_padding {
+        // As much as was asked for, or none.
+        if config.server_padding.map(usize::from) != Some(padding.len()) {
+            return Err(DecodeError::InvalidLength.into());
+        }
+        facts.server_padding = true;
+    }
     record_limits::check(extensions.record_size_limit)?;
     let ours = config.common.record_size_limit.filter(|_| extensions.record_size_limit.is_some());
     flow.order(record_limits::tls13(&config.common, extensions.record_size_limit, ours));
@@ -204,7 +212,7 @@ async fn receive_encrypted_extensions(
 }
 
 /// Extensions that may stand in EncryptedExtensions. RFC 9846 4.3, table 1
-const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 8] = [
+const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 9] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,
     ExtensionType::SUPPORTED_GROUPS,
@@ -213,6 +221,7 @@ const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 8] = [
     ExtensionType::SERVER_CERTIFICATE_TYPE,
     ExtensionType::RECORD_SIZE_LIMIT,
     ExtensionType::EARLY_DATA,
+    ExtensionType::SERVER_PADDING,
 ];
 
 /// The CertificateRequest, if the server sends one, and what should be the Certificate.

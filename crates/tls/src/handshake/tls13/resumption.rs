@@ -5,6 +5,7 @@
 
 use tercel_wire::{
     ClientHello, NewSessionTicket, NewSessionTicketExtensions, ProtocolVersion, PskKeyExchangeMode,
+    TlsFlags,
 };
 
 use crate::config::policy::Policy;
@@ -80,6 +81,12 @@ pub(crate) async fn accept(
 }
 
 impl Accepted {
+    /// The skew of the ticket's age, as far as it can be told.
+    pub(crate) fn reported_age_skew(&self) -> i32 {
+        let most = if self.age_skew < 0 { i32::MIN } else { i32::MAX };
+        i32::try_from(self.age_skew).unwrap_or(most)
+    }
+
     /// Whether the client's early data may be read: every condition of RFC 9846 4.3.10, and the guard's word.
     pub(crate) async fn admits_early_data(
         &self,
@@ -177,6 +184,7 @@ pub(crate) fn send_tickets(
             ticket: &ticket,
             extensions: NewSessionTicketExtensions {
                 early_data: (template.max_early_data > 0).then_some(template.max_early_data),
+                tls_flags: template.across_names.then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
                 ..Default::default()
             },
         };

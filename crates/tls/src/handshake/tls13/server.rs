@@ -27,7 +27,7 @@ use crate::handshake::hello::retry::{self, Settled};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
-use crate::handshake::resumption::template as server_session;
+use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{compression, identity, record_limits};
 use crate::keys::suite::Suite;
@@ -57,9 +57,13 @@ pub(crate) async fn handshake(
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
-    let Basis { early, psk_index, session, own, early_data } =
+    let Basis { early, psk_index, session, own, early_data, ticket_age_skew } =
         choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
+    facts.ticket_age_skew = ticket_age_skew;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
+    if let Some(session) = &session {
+        facts.server_certificate_type = session.server_certificate_type();
+    }
     if let Some((credential, _)) = &own {
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
@@ -115,6 +119,7 @@ pub(crate) async fn handshake(
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
         shown.into_facts(&mut facts);
+        keep_digest(config, &mut facts);
     } else if let Some(session) = session {
         session.into_facts(&mut facts);
     }
@@ -140,6 +145,7 @@ struct Basis {
     session: Option<Box<Session>>,
     own: Option<(Arc<Credential>, tercel_wire::SignatureScheme)>,
     early_data: bool,
+    ticket_age_skew: Option<i32>,
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -163,8 +169,10 @@ async fn choose_basis(
             session: None,
             own: Some(own),
             early_data: false,
+            ticket_age_skew: None,
         });
     };
+    let ticket_age_skew = Some(accepted.reported_age_skew());
     let early_data = accepted.admits_early_data(flow, config, hello, suite, alpn, retried).await?;
     Ok(Basis {
         early: accepted.early,
@@ -172,6 +180,7 @@ async fn choose_basis(
         session: Some(accepted.session),
         own: None,
         early_data,
+        ticket_age_skew,
     })
 }
 
@@ -280,13 +289,22 @@ fn send_encrypted_extensions(
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
     let (server_certificate_type, client_certificate_type) =
         certificate_type::answers(hello, config, facts);
+    // There is no first flight to lengthen without a certificate.
+    let padding = offered.server_padding.filter(|_| config.server_padding && !facts.resumed);
+    let padding = padding.filter(|bytes| *bytes <= limits::MAX_SERVER_PADDING);
+    let padding = padding.map(|bytes| vec![0; usize::from(bytes)]);
     let message = EncryptedExtensions {
         server_certificate_type,
         client_certificate_type,
         // A resumed session has its name already. RFC 6066 3
-        server_name: facts.server_name.as_ref().filter(|_| !facts.resumed).map(|_| ()),
+        server_name: facts
+            .server_name
+            .as_ref()
+            .filter(|_| config.acknowledge_server_name && !facts.resumed)
+            .map(|_| ()),
         alpn: facts.alpn.as_deref().map(ProtocolName),
         record_size_limit: limit,
+        server_padding: padding.as_deref(),
         early_data: (facts.early_data == EarlyData::Accepted).then_some(()),
         ..Default::default()
     };

@@ -129,7 +129,7 @@ fn another_format_version_suite_or_secret_is_refused() {
         assert!(with(1, &[3, other_version]), "a suite of another version");
         assert!(with(3, &[0x13, 0xff]), "an unknown suite");
         assert!(with(5, &[47]), "a secret of another length");
-        assert!(with(54, &[4]), "an unknown flag");
+        assert!(with(54, &[16]), "an unknown flag");
     }
     let [tls13, _] = sessions();
     let mut bytes = tls13.to_bytes().unwrap();

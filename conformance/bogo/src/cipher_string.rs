@@ -1,0 +1,83 @@
+//! Lists of cipher suites in OpenSSL's notation, as far as tests use it and the library has the suites.
+//!
+//! Must not know: configurations. Next: [`crate::choices`].
+
+use tercel::crypto::has_fast_aes;
+use tercel::wire::CipherSuite;
+
+/// The TLS 1.2 suites of a string, best first, equals together. What the library does not have is left out;
+/// `None` if that leaves nothing, or if the notation is not understood.
+pub(crate) fn suites(string: &str) -> Option<Vec<Vec<CipherSuite>>> {
+    let mut chosen: Vec<Vec<CipherSuite>> = Vec::new();
+    for term in string.split(':') {
+        if let Some(unwanted) = term.strip_prefix('!') {
+            let unwanted = matching(unwanted)?;
+            chosen.iter_mut().for_each(|equal| equal.retain(|suite| !unwanted.contains(suite)));
+        } else if let Some(equal) = term.strip_prefix('[') {
+            let equal = equal.strip_suffix(']')?.split('|').map(matching);
+            chosen.push(equal.collect::<Option<Vec<_>>>()?.concat());
+        } else {
+            chosen.extend(matching(term)?.into_iter().map(|suite| vec![suite]));
+        }
+    }
+    chosen.retain(|equal| !equal.is_empty());
+    if chosen.is_empty() { None } else { Some(chosen) }
+}
+
+/// The suites of a keyword, or of the name that the standards give one.
+fn matching(word: &str) -> Option<Vec<CipherSuite>> {
+    let fits = |suite: &CipherSuite| {
+        let name = suite.name().unwrap_or_default();
+        match word {
+            "ALL" | "DEFAULT" => true,
+            "AES" => name.contains("_AES_"),
+            "AES128" => name.contains("_AES_128_"),
+            "AES256" => name.contains("_AES_256_"),
+            word => name == word,
+        }
+    };
+    let known = ["ALL", "DEFAULT", "AES", "AES128", "AES256", "3DES"].contains(&word);
+    (known || word.starts_with("TLS_")).then(|| all().into_iter().filter(fits).collect())
+}
+
+/// The TLS 1.2 suites of the library in BoringSSL's order.
+pub(crate) fn all() -> Vec<CipherSuite> {
+    let mut suites = vec![
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+    ];
+    let chacha = [
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ];
+    let place = if has_fast_aes() { suites.len() } else { 0 };
+    suites.splice(place..place, chacha);
+    suites
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_brackets_and_exclusions_are_understood() {
+        let chacha = CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256;
+        let aes_128 = CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256;
+        let aes_256 = CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384;
+        let bracket = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256:TLS_RSA_WITH_AES_128_CBC_SHA:\
+            [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384|TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256]";
+        assert_eq!(suites(bracket), Some(vec![vec![aes_128], vec![aes_256, chacha]]));
+        let without_aes = suites("DEFAULT:!AES").unwrap().concat();
+        assert!(without_aes.contains(&chacha) && without_aes.len() == 2);
+        assert_eq!(suites("ALL:3DES").unwrap().concat(), all());
+        assert_eq!(suites("AES128").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_leaves_nothing_or_says_nothing_is_not_understood() {
+        assert_eq!(suites("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"), None);
+        assert_eq!(suites("HIGH"), None);
+    }
+}

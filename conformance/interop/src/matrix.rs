@@ -1,0 +1,103 @@
+//! The table at the end of a run: what was shown with which program, in which direction.
+//!
+//! One line a feature, one column a program. This module must not know how anything was run.
+//! Next: `features.rs`, `cells.rs` for what the lines stand for.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::cells::Role;
+
+/// What became of all the cells of one field.
+#[derive(Clone, Copy, Default, Debug)]
+struct Field {
+    passed: [usize; 2],
+    failed: [usize; 2],
+}
+
+/// The table, filled as cells end.
+#[derive(Debug, Default)]
+pub(crate) struct Matrix {
+    /// In the order in which lines are printed.
+    lines: Vec<String>,
+    columns: Vec<String>,
+    fields: Mutex<BTreeMap<(String, String), Field>>,
+}
+
+impl Matrix {
+    pub(crate) fn new(lines: Vec<String>, columns: Vec<String>) -> Self {
+        Self { lines, columns, fields: Mutex::default() }
+    }
+
+    /// Counts one cell.
+    pub(crate) fn count(&self, line: &str, column: &str, role: Role, passed: bool) {
+        let mut fields = self.fields.lock().unwrap_or_else(PoisonError::into_inner);
+        let field = fields.entry((line.to_owned(), column.to_owned())).or_default();
+        let counts = if passed { &mut field.passed } else { &mut field.failed };
+        counts[side(role)] += 1;
+    }
+
+    /// Lines in which nothing was run are left out.
+    pub(crate) fn text(&self) -> String {
+        let fields = self.fields.lock().unwrap_or_else(PoisonError::into_inner);
+        let field = |line: &String, column: &String| {
+            fields.get(&(line.clone(), column.clone())).copied().unwrap_or_default()
+        };
+        let width = self.columns.iter().map(String::len).max().unwrap_or_default().max(WIDEST) + 2;
+        let first = self.lines.iter().map(String::len).max().unwrap_or_default() + 2;
+        let mut text = format!("{:first$}", "");
+        for column in &self.columns {
+            text += &format!("{column:width$}");
+        }
+        for line in &self.lines {
+            let words: Vec<_> =
+                self.columns.iter().map(|column| word(field(line, column))).collect();
+            if words.iter().all(|word| *word == NOTHING) {
+                continue;
+            }
+            text = text.trim_end().to_owned() + &format!("\n{line:first$}");
+            for word in words {
+                text += &format!("{word:width$}");
+            }
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+fn side(role: Role) -> usize {
+    match role {
+        Role::Serve => 0,
+        Role::Connect => 1,
+    }
+}
+
+/// A failure outshines whatever passed.
+fn word(field: Field) -> &'static str {
+    match (field.failed, field.passed) {
+        ([0, 0], [0, 0]) => NOTHING,
+        ([0, 0], [_, 0]) => "serve",
+        ([0, 0], [0, _]) => "connect",
+        ([0, 0], _) => "both",
+        _ => "FAIL",
+    }
+}
+
+const NOTHING: &str = "-";
+const WIDEST: usize = "connect".len();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_name_the_directions_that_passed() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let matrix = Matrix::new(names(&["a", "b", "c"]), names(&["x", "y"]));
+        matrix.count("a", "x", Role::Serve, true);
+        matrix.count("a", "x", Role::Connect, true);
+        matrix.count("a", "y", Role::Connect, true);
+        matrix.count("c", "y", Role::Serve, true);
+        matrix.count("c", "y", Role::Serve, false);
+        assert_eq!(matrix.text(), "   x        y\na  both     connect\nc  -        FAIL");
+    }
+}

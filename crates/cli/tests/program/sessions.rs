@@ -1,0 +1,156 @@
+//! Sessions are resumed across runs of the program, and early data goes with them.
+
+use super::support::{Folder, Leaf, Outcome, Server, connect, payload, run, tercel};
+
+/// Two runs with one session file.
+fn twice(server: &Server, folder: &Folder, options: &[&str], input: &[u8]) -> [Outcome; 2] {
+    let file = folder.file("sessions").display().to_string();
+    let options = [&["--session-file", file.as_str()], options].concat();
+    [(); 2].map(|()| {
+        let outcome = server.connect(&options, input).success();
+        assert!(outcome.output == input, "{}", outcome.said);
+        outcome
+    })
+}
+
+#[test]
+fn a_session_is_resumed_by_a_later_run() {
+    for how in ["tickets", "memory"] {
+        let server = Server::start(&["--echo", "--sessions", how]);
+        for version in ["--tls1.3", "--tls1.2"] {
+            let folder = Folder::new();
+            let [first, second] = twice(&server, &folder, &[version], b"word");
+            assert_eq!(first.reported("resumed"), ["no"], "{how} {version}");
+            assert_eq!(second.reported("resumed"), ["yes"], "{how} {version}");
+        }
+        let said = server.end();
+        assert_eq!(said.matches(" resumed").count(), 2, "{said}");
+    }
+}
+
+#[test]
+fn a_server_without_sessions_resumes_none() {
+    let server = Server::start(&["--echo", "--sessions", "none"]);
+    for version in ["--tls1.3", "--tls1.2"] {
+        let [_, second] = twice(&server, &Folder::new(), &[version], b"word");
+        assert_eq!(second.reported("resumed"), ["no"]);
+    }
+}
+
+#[test]
+fn what_was_agreed_without_verification_is_not_resumed_with_it() {
+    let server = Server::start(&["--echo"]);
+    let folder = Folder::new();
+    let file = folder.file("sessions").display().to_string();
+    let options = ["--insecure", "--session-file", &file, "--name", "localhost"];
+    for resumed in ["no", "yes"] {
+        let outcome = connect(&server.address, &options, b"word").success();
+        assert_eq!(outcome.reported("resumed"), [resumed]);
+    }
+    let options = ["--session-file", file.as_str(), "--name", "localhost"];
+    let verified = server.connect(&options, b"word").success();
+    assert_eq!(verified.reported("resumed"), ["no"]);
+}
+
+#[test]
+fn what_other_roots_vouched_for_is_not_resumed() {
+    let server = Server::start(&["--echo"]);
+    let folder = Folder::new();
+    let file = folder.file("sessions").display().to_string();
+    let key = rcgen::KeyPair::generate().unwrap();
+    // A trusted key besides makes a verifier that has no fingerprint of its own.
+    let key = folder.write("key.pub", key.public_key_pem());
+    Leaf::new("other.example", 2099).write(&folder, "other");
+    let other = folder.file("other-ca.pem").display().to_string();
+    let options = ["--session-file", &file, "--name", "localhost", "--server-keys", &key];
+    for resumed in ["no", "yes"] {
+        let outcome = server.connect(&options, b"word").success();
+        assert_eq!(outcome.reported("resumed"), [resumed]);
+    }
+    let outcome = connect(&server.address, &[&options[..], &["--ca", &other]].concat(), b"word");
+    assert!(outcome.failure().contains("issuer is unknown"), "{}", outcome.said);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Server::start(&["--echo"]);
+    let folder = Folder::new();
+    twice(&server, &folder, &[], b"word");
+    let mode = std::fs::metadata(folder.file("sessions")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_file_without_sessions_is_named() {
+    let folder = Folder::new();
+    let file = folder.write("sessions", b"something else");
+    let options = ["connect", "localhost:1", "--session-file", &file, "--insecure"];
+    let outcome = run(tercel().args(options), b"");
+    assert!(outcome.failure().contains(&file), "{}", outcome.said);
+}
+
+#[test]
+fn early_data_is_accepted_on_resumption_only() {
+    let server = Server::start(&["--echo", "--early-data", "1000"]);
+    let folder = Folder::new();
+    let words = folder.write("words", "early words, ");
+    let options = ["--early-data", words.as_str()];
+    let file = folder.file("sessions").display().to_string();
+    let options = [&options[..], &["--session-file", &file]].concat();
+    for expected in ["none", "accepted", "accepted"] {
+        let outcome = server.connect(&options, b"and others").success();
+        assert_eq!(outcome.reported("early-data"), [expected]);
+        assert_eq!(outcome.text(), "early words, and others");
+    }
+    server.wait_for(" resumed early-data=13");
+}
+
+#[test]
+fn what_has_no_room_early_follows_later() {
+    let server = Server::start(&["--echo", "--early-data", "1000"]);
+    let folder = Folder::new();
+    let data = payload(100_000);
+    let words = folder.write("words", &data);
+    let file = folder.file("sessions").display().to_string();
+    for expected in ["none", "accepted"] {
+        let options = ["--session-file", file.as_str(), "--early-data", &words];
+        let outcome = server.connect(&options, b"end").success();
+        assert_eq!(outcome.reported("early-data"), [expected]);
+        assert!(outcome.output == [&data[..], b"end"].concat());
+    }
+    server.wait_for("early-data=1000");
+}
+
+#[test]
+fn rejected_early_data_is_said_again() {
+    // The retry that this group takes leaves no room for early data. RFC 9846 4.2.2
+    let server = Server::start(&["--echo", "--early-data", "1000", "--groups", "secp384r1"]);
+    let folder = Folder::new();
+    let words = folder.write("words", "early words");
+    let file = folder.file("sessions").display().to_string();
+    for expected in ["none", "rejected"] {
+        let options = ["--session-file", file.as_str(), "--early-data", &words];
+        let outcome = server.connect(&options, b"").success();
+        assert_eq!(outcome.reported("early-data"), [expected]);
+        assert_eq!(outcome.text(), "early words");
+    }
+    server.wait_for(" resumed early-data=rejected");
+}
+
+#[test]
+fn a_request_may_come_early() {
+    let server = Server::start(&["--early-data", "1000"]);
+    let folder = Folder::new();
+    let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let words = folder.write("request", request);
+    let file = folder.file("sessions").display().to_string();
+    for expected in ["none", "accepted"] {
+        let options = ["--session-file", file.as_str(), "--early-data", &words];
+        let outcome = server.connect(&options, b"").success();
+        let row = format!("<th>early-data</th><td>{expected}</td>");
+        let page = outcome.text();
+        assert!(page.starts_with("HTTP/1.1 200 OK") && page.contains(&row), "{page}");
+    }
+}

@@ -1,0 +1,162 @@
+//! Small wishes of an application, and what the peer sees of each.
+//!
+//! For: predicted groups, a name that is not acknowledged, padding, an alert of the verifier's choice, the kinds of
+//! certificate that are asked for. Must not know: configurations beyond that. Next: `negotiation.rs`.
+
+use std::sync::{Arc, Mutex};
+
+use tercel::pki::{Refusal, RefusalReason};
+use tercel::wire::{
+    AlertDescription, ClientCertificateType, ClientHello, HandshakeMessage, List, NamedGroup,
+    ProtocolVersion, ServerHello,
+};
+use tercel::{
+    ClientAuth, ClientConfig, Credential, CredentialRequest, Error, PeerIdentity, Policy,
+    SelectCredential, VerifyPeer,
+};
+
+use crate::identity::{NAME, client, plain, roots, server};
+use crate::pair::{Pair, first_message};
+
+#[test]
+fn a_share_is_sent_for_the_best_group_that_the_server_is_known_to_take() {
+    const OURS: [NamedGroup; 3] =
+        [NamedGroup::X25519MLKEM768, NamedGroup::SECP256R1, NamedGroup::SECP384R1];
+    let shares = |hint: &[NamedGroup], explicit: &[NamedGroup]| {
+        let config = client().groups(&OURS).key_shares(explicit).server_groups_hint(hint).build();
+        let mut sent = Vec::new();
+        let (config, (_, server)) = (config.unwrap(), plain());
+        let ends = Pair::new(&config, &server, NAME)
+            .tap_to_server(|bytes| {
+                if sent.is_empty() {
+                    let body = first_message(bytes);
+                    let hello = ClientHello::parse(&body).unwrap();
+                    let shares = hello.extensions.key_share.unwrap();
+                    sent.extend(shares.iter().map(|share| share.group));
+                }
+            })
+            .connect()
+            .unwrap();
+        (sent, ends.client.connection.facts.retried)
+    };
+    let (p256, p384) = (NamedGroup::SECP256R1, NamedGroup::SECP384R1);
+    // Our order decides, not the hint's.
+    assert_eq!(shares(&[p384, p256], &[OURS[0]]).0, [p256]);
+    assert_eq!(shares(&[p384], &[]).0, [p384]);
+    // A hint that names nothing of ours leaves things as they are.
+    assert_eq!(shares(&[NamedGroup::X448], &[p384]).0, [p384]);
+    // A wrong one costs a round trip: this server would rather have the first.
+    assert!(shares(&[p384], &[]).1);
+}
+
+#[test]
+fn a_name_is_acknowledged_unless_the_server_is_told_not_to() {
+    for acknowledges in [true, false] {
+        let client = client().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+        let server = server().acknowledge_server_name(acknowledges).build().unwrap();
+        let mut first = Vec::new();
+        let ends = Pair::new(&client, &server, NAME)
+            .tap_to_client(|bytes| first.extend_from_slice(bytes))
+            .connect()
+            .unwrap();
+        let body = first_message(&first);
+        let hello = ServerHello::parse(&body).unwrap();
+        assert_eq!(hello.extensions.server_name.is_some(), acknowledges);
+        assert_eq!(ends.server.connection.facts.server_name.as_deref(), Some(NAME));
+    }
+}
+
+#[test]
+fn a_server_sends_the_padding_that_it_is_asked_for_if_it_takes_part() {
+    let sent = |version, bytes: Option<u16>, takes_part| {
+        let client = client().versions(&[version]);
+        let client = bytes.map_or(client.clone(), |bytes| client.request_server_padding(bytes));
+        let server = server().answer_server_padding(takes_part).build().unwrap();
+        let mut flight = 0;
+        let ends = Pair::new(&client.build().unwrap(), &server, NAME)
+            .tap_to_client(|bytes| flight += bytes.len())
+            .connect()
+            .unwrap();
+        (ends.client.connection.facts.server_padding, flight)
+    };
+    let (tls13, tls12) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);
+    let plain = sent(tls13, None, true);
+    let near = |flight: usize| flight < plain.1 + 100;
+    assert!(!plain.0);
+    let (padded, flight) = sent(tls13, Some(16_384), true);
+    assert!(padded && flight > plain.1 + 16_384);
+    // Of no effect: with a server that does not take part, beyond what is given, in TLS 1.2.
+    for (version, bytes, takes_part) in
+        [(tls13, 1000, false), (tls13, 16_385, true), (tls12, 1000, true)]
+    {
+        let (padded, flight) = sent(version, Some(bytes), takes_part);
+        assert!(!padded && near(flight), "{version} {bytes} {takes_part}");
+    }
+}
+
+/// Refuses everybody, with this alert.
+struct Refusing(u8);
+
+impl VerifyPeer for Refusing {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        Err(Box::new(Refusal {
+            reason: RefusalReason::ByVerifier { alert: self.0 },
+            chain: Vec::new(),
+            names: Vec::new(),
+            wanted: None,
+            position: None,
+            time: identity.now,
+        }))
+    }
+}
+
+#[test]
+fn a_verifier_chooses_the_alert_among_those_that_refuse_a_peer() {
+    let told = |alert: AlertDescription| {
+        let verifier: Arc<dyn VerifyPeer> = Arc::new(Refusing(alert.0));
+        let client = ClientConfig::builder().verifier(Policy::Here(verifier)).build().unwrap();
+        let failure = Pair::new(&client, &plain().1, NAME).connect().unwrap_err();
+        let Some(Error::AlertReceived(alert)) = failure.server else { panic!("{failure:?}") };
+        alert
+    };
+    for alert in [
+        AlertDescription::HANDSHAKE_FAILURE,
+        AlertDescription::ACCESS_DENIED,
+        AlertDescription::BAD_CERTIFICATE,
+    ] {
+        assert_eq!(told(alert), alert);
+    }
+    // No verifier can make a refusal look like a regular end.
+    for other in
+        [AlertDescription::CLOSE_NOTIFY, AlertDescription::USER_CANCELED, AlertDescription(7)]
+    {
+        assert_eq!(told(other), AlertDescription::CERTIFICATE_UNKNOWN);
+    }
+}
+
+/// Notes the kinds of certificate that a server asks for, and shows none.
+#[derive(Default)]
+struct Listening(Mutex<Vec<Option<Vec<ClientCertificateType>>>>);
+
+impl SelectCredential for Listening {
+    fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        let types = request.client_certificate_types;
+        self.0.lock().unwrap().push(types.map(|types| List::iter(&types).collect()));
+        None
+    }
+}
+
+#[test]
+fn a_client_of_tls12_sees_which_kinds_of_key_the_server_takes() {
+    let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
+    for (version, expected) in
+        [(ProtocolVersion::TLS1_2, Some(types.to_vec())), (ProtocolVersion::TLS1_3, None)]
+    {
+        let listening = Arc::new(Listening::default());
+        let credentials: Arc<dyn SelectCredential> = listening.clone();
+        let client = client().versions(&[version]).credentials(Policy::Here(credentials));
+        let server = server().client_auth(ClientAuth::Optional, roots()).build().unwrap();
+        Pair::new(&client.build().unwrap(), &server, NAME).connect().unwrap();
+        assert_eq!(*listening.0.lock().unwrap(), [expected]);
+    }
+}
