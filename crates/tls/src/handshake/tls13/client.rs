@@ -119,7 +119,7 @@ pub(crate) async fn handshake(
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
-    let secret = main.main.resumption_secret(&transcript.digest());
+    let secret = || main.main.resumption_secret(&transcript.digest());
     let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
     Ok(Established {
         facts,
