@@ -124,6 +124,13 @@ pub fn handshake_future_sizes() -> [(&'static str, usize); 2] {
     handshake::measure::future_sizes()
 }
 
+/// The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
+#[doc(hidden)]
+#[must_use]
+pub fn stored_session(bytes: &[u8]) -> Option<Vec<u8>> {
+    session::state::Session::from_bytes(bytes)?.to_stored_bytes()
+}
+
 /// Resumes a coroutine that does nothing, for `just count`.
 #[doc(hidden)]
 pub fn resume_empty_coroutine(times: usize) {

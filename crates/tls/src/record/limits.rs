@@ -69,6 +69,10 @@ pub(crate) const MAX_SERVER_PADDING: u16 = 1 << 14;
 /// The smallest `record_size_limit` that may be offered. RFC 8449 4
 pub(crate) const MIN_RECORD_SIZE_LIMIT: u16 = 64;
 
+/// The longest ticket that a client keeps. A longer one, with the rest of a ClientHello, would come near the
+/// 2^16 bytes that all extensions have room for, and a hello without room connects to nobody.
+pub(crate) const MAX_KEPT_TICKET: usize = 1 << 15;
+
 /// The longest body of a handshake message, by its type. A peer cannot make us hold more.
 pub(crate) fn message_body(kind: HandshakeType) -> usize {
     match kind {

@@ -120,12 +120,12 @@ pub(crate) async fn handshake(
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
-    let secret = main.main.resumption_secret(&transcript.digest());
     facts.post_handshake_auth = config.post_handshake_auth;
     // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
     let answering = config
         .post_handshake_auth
         .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type));
+    let secret = || main.main.resumption_secret(&transcript.digest());
     let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
     Ok(Established {
         facts,

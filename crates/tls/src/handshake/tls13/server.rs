@@ -116,7 +116,6 @@ pub(crate) async fn handshake(
     };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
     flow.install_read(main.client);
-    let resumption_secret = main.main.resumption_secret(&transcript.digest());
     let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
@@ -128,8 +127,12 @@ pub(crate) async fn handshake(
     // Clients that do not offer it are never asked later. RFC 9846 4.3.6
     facts.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
     let requesting = requesting(config, &facts, &transcript);
-    let template = server_session(config, suite, &facts, authenticated);
-    resumption::send_tickets(flow, config, &hello, template, &resumption_secret, &mut facts)?;
+    let count = resumption::tickets_to_send(config, &hello, &facts);
+    if count > 0 {
+        let secret = main.main.resumption_secret(&transcript.digest());
+        let template = server_session(config, suite, &facts, authenticated);
+        resumption::send_tickets(flow, config, count, template, &secret, &mut facts)?;
+    }
     Ok(Established {
         facts,
         exporter: main.exporter,
