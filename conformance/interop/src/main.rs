@@ -9,7 +9,8 @@
 //! through `exchange.rs`. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
 //! them, `evidence.rs` reads what went over the wire, `pki.rs` makes the certificates, `terms.rs` names
 //! versions, keys, suites and groups. At the end `matrix.rs` prints what was shown with whom: `serve` is
-//! Tercel's server with that program's client, `connect` the other way round.
+//! Tercel's server with that program's client, `connect` the other way round. `late_auth.rs` is apart: each
+//! of its cells is a conversation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ mod cells;
 mod evidence;
 mod exchange;
 mod features;
+mod late_auth;
 mod matrix;
 mod pki;
 mod process;
@@ -42,7 +44,7 @@ use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 534;
+const MINIMUM: usize = 547;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -95,9 +97,18 @@ fn main() -> Result<ExitCode> {
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
+    // They know our program's options, so that no other can stand in for it.
+    let late: Vec<_> = late_auth::cells()
+        .into_iter()
+        .filter(|_| options.stand_in.is_none())
+        .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
+        .collect();
     if options.list {
         for row in &table {
             println!("{}", row.name());
+        }
+        for cell in &late {
+            println!("{cell}");
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -115,6 +126,14 @@ fn main() -> Result<ExitCode> {
             });
         }
     });
+    // A bare file name would be searched for on the path.
+    let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
+    for cell in &late {
+        let passed = tally.count(&cell.to_string(), cell.present(), || cell.run(&tercel, &setting));
+        if let Some(passed) = passed {
+            tally.matrix.count(late_auth::MATTER, cell.peer(), cell.role, passed);
+        }
+    }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
 }
@@ -160,30 +179,14 @@ impl Row<'_> {
         }
     }
 
-    /// Runs the cell, prints its line and counts it.
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
-        if !self.peer.abilities().present {
-            tally.skipped.fetch_add(1, Ordering::Relaxed);
-            println!("absent  {}", self.name());
-            return;
-        }
-        let start = Instant::now();
-        let verdict = match &self.kind {
+        let present = self.peer.abilities().present;
+        let passed = tally.count(&self.name(), present, || match &self.kind {
             Kind::Handshake(cell) => run::run(cell, subject, self.peer, setting),
             Kind::Feature(cell) => exchange::run(*cell, subject, self.peer, setting),
-        };
-        tally.matrix.count(self.matter(), self.peer.name(), self.role(), verdict.is_ok());
-        let time = start.elapsed().as_secs_f32();
-        match verdict {
-            Ok(()) => {
-                tally.passed.fetch_add(1, Ordering::Relaxed);
-                println!("ok      {}  {time:.2} s", self.name());
-            }
-            Err(error) => {
-                tally.failed.fetch_add(1, Ordering::Relaxed);
-                // The innermost cause is the finding, the context quotes the programs.
-                println!("FAIL    {}  {time:.2} s: {}{error}", self.name(), error.root_cause());
-            }
+        });
+        if let Some(passed) = passed {
+            tally.matrix.count(self.matter(), self.peer.name(), self.role(), passed);
         }
     }
 }
@@ -198,7 +201,8 @@ struct Tally {
 impl Tally {
     fn new(peers: &[Box<dyn Program>]) -> Self {
         let features = Feature::ALL.iter().map(|feature| feature.name());
-        let lines = cells::MATTERS.into_iter().chain(features).map(str::to_owned).collect();
+        let lines = cells::MATTERS.into_iter().chain(features).chain([late_auth::MATTER]);
+        let lines = lines.map(str::to_owned).collect();
         let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
         Self {
             passed: AtomicUsize::default(),
@@ -206,6 +210,31 @@ impl Tally {
             skipped: AtomicUsize::default(),
             matrix: Matrix::new(lines, columns),
         }
+    }
+
+    /// Runs a cell, if its program is present, prints its line and counts it.
+    fn count(&self, name: &str, present: bool, run: impl FnOnce() -> Result<()>) -> Option<bool> {
+        if !present {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            println!("absent  {name}");
+            return None;
+        }
+        let start = Instant::now();
+        let verdict = run();
+        let time = start.elapsed().as_secs_f32();
+        let passed = verdict.is_ok();
+        match verdict {
+            Ok(()) => {
+                self.passed.fetch_add(1, Ordering::Relaxed);
+                println!("ok      {name}  {time:.2} s");
+            }
+            Err(error) => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+                // The innermost cause is the finding, the context quotes the programs.
+                println!("FAIL    {name}  {time:.2} s: {}{error}", error.root_cause());
+            }
+        }
+        Some(passed)
     }
 
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {

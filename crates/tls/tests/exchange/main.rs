@@ -21,6 +21,7 @@ mod pair;
 mod parked;
 mod pending;
 mod ports;
+mod post_handshake_auth;
 mod questions;
 mod raw_public_keys;
 mod reads;

@@ -118,6 +118,8 @@ pub(crate) async fn serve(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 
@@ -237,6 +239,8 @@ pub(crate) async fn resume(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 

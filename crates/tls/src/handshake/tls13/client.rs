@@ -16,6 +16,7 @@ use super::settle::settle;
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
+use crate::connection::authentication::HandshakeContext;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Peer};
@@ -119,6 +120,11 @@ pub(crate) async fn handshake(
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
+    facts.post_handshake_auth = config.post_handshake_auth;
+    // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
+    let answering = config
+        .post_handshake_auth
+        .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type));
     let secret = || main.main.resumption_secret(&transcript.digest());
     let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
     Ok(Established {
@@ -127,6 +133,8 @@ pub(crate) async fn handshake(
         early_exporter: early_exporter.filter(|_| accepted),
         tolerate_truncation: config.common.tolerate_truncation,
         tickets,
+        answering,
+        requesting: None,
     })
 }
 
