@@ -88,6 +88,11 @@ bench-crypto:
 musts *CRATES="":
     tools/musts.sh {{ CRATES }}
 
+# Ticket keys that rotate a hundred times in a minute while eight threads resume, of each kind.
+rotation:
+    cargo test --release -p tercel --test exchange -- --ignored --nocapture --exact \
+        rotation::a_minute_of_each_with_a_hundred_rotations
+
 # Sizes: handshake futures, an idle connection.
 size:
     cargo run --release -p tercel --example size

@@ -9,7 +9,8 @@
 //! through `exchange.rs`; `psk.rs` is one of its own, of pre-shared keys. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
 //! them, `evidence.rs` reads what went over the wire, `pki.rs` makes the certificates, `terms.rs` names
 //! versions, keys, suites and groups. At the end `matrix.rs` prints what was shown with whom: `serve` is
-//! Tercel's server with that program's client, `connect` the other way round.
+//! Tercel's server with that program's client, `connect` the other way round. `late_auth.rs` is apart: each
+//! of its cells is a conversation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ mod cells;
 mod evidence;
 mod exchange;
 mod features;
+mod late_auth;
 mod matrix;
 mod pki;
 mod process;
@@ -43,7 +45,7 @@ use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 534 + 16;
+const MINIMUM: usize = 547 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -100,11 +102,20 @@ fn main() -> Result<ExitCode> {
     keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
     // What a stand-in calls its keys, these cells do not know.
     keys.retain(|_| options.stand_in.is_none());
+    // They know our program's options, so that no other can stand in for it.
+    let late: Vec<_> = late_auth::cells()
+        .into_iter()
+        .filter(|_| options.stand_in.is_none())
+        .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
+        .collect();
     if options.list {
         for row in &table {
             println!("{}", row.name());
         }
         keys.iter().for_each(|cell| println!("{}", cell.name()));
+        for cell in &late {
+            println!("{cell}");
+        }
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -121,10 +132,16 @@ fn main() -> Result<ExitCode> {
             });
         }
     });
+    // A bare file name would be searched for on the path.
     let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
     for cell in &keys {
         let run = || cell.run(&tercel, &folder.0);
         tally.count(&cell.name(), cell.place(), cell.present(), run);
+    }
+    for cell in &late {
+        let place = (late_auth::MATTER, cell.peer(), cell.role);
+        let run = || cell.run(&tercel, &setting);
+        tally.count(&cell.to_string(), place, cell.present(), run);
     }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
@@ -171,7 +188,6 @@ impl Row<'_> {
         }
     }
 
-    /// Runs the cell, prints its line and counts it.
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
         let place = (self.matter(), self.peer.name(), self.role());
         tally.count(&self.name(), place, self.peer.abilities().present, || match &self.kind {
@@ -191,7 +207,8 @@ struct Tally {
 impl Tally {
     fn new(peers: &[Box<dyn Program>]) -> Self {
         let features = Feature::ALL.iter().map(|feature| feature.name());
-        let lines = cells::MATTERS.into_iter().chain(features).chain([psk::FEATURE]);
+        let lines =
+            cells::MATTERS.into_iter().chain(features).chain([psk::FEATURE, late_auth::MATTER]);
         let lines = lines.map(str::to_owned).collect();
         let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
         Self {

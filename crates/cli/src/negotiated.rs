@@ -4,6 +4,7 @@
 //! Next: [`crate::connect::report`], [`crate::serve::page`].
 
 use tercel::pki::CertificateSummary;
+use tercel::pki_types::CertificateDer;
 use tercel::wire::CertificateType;
 use tercel::{EarlyData, Facts, Side};
 
@@ -55,11 +56,15 @@ pub(crate) fn rows(facts: &Facts, own_side: Side) -> Vec<(&'static str, String)>
 
 /// Whom the peer's certificate speaks of.
 pub(crate) fn peer_subject(facts: &Facts) -> Option<String> {
-    let leaf = facts.peer_chain().first()?;
-    match CertificateSummary::new(leaf) {
-        Ok(summary) if summary.subject.is_empty() => Some("without a subject".to_owned()),
-        Ok(summary) => Some(summary.subject),
-        Err(_) => Some("unreadable".to_owned()),
+    facts.peer_chain().first().map(|leaf| subject(leaf))
+}
+
+/// Whom a certificate speaks of.
+pub(crate) fn subject(certificate: &CertificateDer<'_>) -> String {
+    match CertificateSummary::new(certificate) {
+        Ok(summary) if summary.subject.is_empty() => "without a subject".to_owned(),
+        Ok(summary) => summary.subject,
+        Err(_) => "unreadable".to_owned(),
     }
 }
 

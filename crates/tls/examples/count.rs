@@ -8,7 +8,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use allocation_counter::{AllocationInfo, measure};
-use pair::{Pair, ROWS, client_step, server_step};
+use pair::{
+    Basis, End, Pair, ROWS, Row, client_step, client_step_for_tickets, server_step, transfer,
+};
 use tercel::{Handshake, Received};
 
 fn main() {
@@ -21,28 +23,39 @@ fn main() {
 }
 
 fn run(row: usize, count: usize) {
-    let (version, key, _) = ROWS[row];
-    let pair = Pair::full(version, key);
+    let row = &ROWS[row];
+    let pair = Pair::of(row);
     for _ in 0..count {
-        black_box(pair.connect());
+        let (mut client, mut server) = pair.connect_ends();
+        check(row, &client);
+        if row.basis != Basis::Full {
+            bring_tickets(&mut server, &mut client);
+            client_step_for_tickets(&mut client);
+        }
+        black_box((client, server));
     }
 }
 
 fn allocations() {
     println!("heap allocations per handshake (count, bytes), AWS-LC's own not included");
-    for (version, key, name) in ROWS {
-        let pair = Pair::full(version, key);
+    for row in &ROWS {
+        let pair = Pair::of(row);
         // The first handshake pays for what is made once.
-        drop(pair.connect());
-        let (client, server) = both_sides(&pair);
+        let (mut client, mut server) = pair.connect_ends();
+        transfer(&mut server, &mut client);
+        let (client, server) = both_sides(row, &pair);
         println!(
-            "  {name:<44} client {:>3} ({:>6})   server {:>3} ({:>6})",
-            client.count_total, client.bytes_total, server.count_total, server.bytes_total
+            "  {:<44} client {:>3} ({:>6})   server {:>3} ({:>6})",
+            row.name,
+            client.count_total,
+            client.bytes_total,
+            server.count_total,
+            server.bytes_total
         );
     }
 }
 
-fn both_sides(pair: &Pair) -> (AllocationInfo, AllocationInfo) {
+fn both_sides(row: &Row, pair: &Pair) -> (AllocationInfo, AllocationInfo) {
     let (mut of_client, mut of_server) = (AllocationInfo::default(), AllocationInfo::default());
     let (mut client, mut server) = (None, None);
     add(
@@ -70,7 +83,25 @@ fn both_sides(pair: &Pair) -> (AllocationInfo, AllocationInfo) {
             out.clear();
         }
     }
+    let (client, server) = (a.expect("connected"), b.expect("connected"));
+    let (mut client, mut server) = ((client, to_client), (server, to_server));
+    check(row, &client);
+    if row.basis != Basis::Full {
+        bring_tickets(&mut server, &mut client);
+        add(&mut of_client, measure(|| client_step_for_tickets(&mut client)));
+    }
     (of_client, of_server)
+}
+
+/// A byte from the server, behind the tickets.
+fn bring_tickets(server: &mut End, client: &mut End) {
+    let mut out = Vec::with_capacity(1024);
+    server.0.sender.seal_to(&[7], &mut out).expect("sealed");
+    client.1.extend(&out);
+}
+
+fn check(row: &Row, client: &End) {
+    assert_eq!(client.0.facts.resumed, row.basis != Basis::Full, "{}", row.name);
 }
 
 fn add(total: &mut AllocationInfo, more: AllocationInfo) {

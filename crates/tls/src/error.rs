@@ -69,6 +69,10 @@ pub enum Peer {
     TooManyChangeCipherSpecs,
     /// Key updates, one after the other without application data.
     TooManyKeyUpdates,
+    /// More requests for a certificate than may wait for an answer. RFC 9846 4.7.2
+    TooManyCertificateRequests,
+    /// Something stands between the messages of a client's authentication. RFC 9846 4.7.2
+    InterruptedAuthentication,
     /// The server accepted early data, but with other parameters than it was sent with. RFC 9846 4.3.10
     EarlyDataMismatch,
     /// More early data than a server that rejected it passes over.
@@ -159,7 +163,8 @@ pub enum Peer {
     ExtendedMainSecretLost,
     /// Early data was offered, and the server chose a version that has none. RFC 9846 E.3
     WrongVersionForEarlyData,
-    /// A certificate context that does not match the request. RFC 9846 4.5.1
+    /// A certificate context that does not match the request, or a request's that was used before.
+    /// RFC 9846 4.5.1, 4.4.2
     WrongCertificateContext,
     /// A certificate compressed by an algorithm that was not offered. RFC 8879 4
     UnknownCertificateCompression,
@@ -223,12 +228,21 @@ pub enum Misuse {
     WrongVersion,
     /// A length or value outside the documented range.
     InvalidArgument,
+    /// The client did not offer authentication after the handshake, or the configuration does not say by
+    /// whom clients are judged. RFC 9846 4.7.2
+    NoPostHandshakeAuth,
+    /// Too many requests for a certificate wait for an answer.
+    TooManyCertificateRequests,
+    /// The key of this credential is elsewhere and cannot sign at once.
+    KeyElsewhere,
     /// A connection is to be handed over while bytes received for it are unread.
     UnreadInput,
     /// A connection is to be handed over in the middle of a handshake message.
     HalfMessage,
     /// A connection is to be handed over while [`crate::Sender::control`] has something to send.
     ControlPending,
+    /// A connection is to be handed over that may be asked for a certificate after the handshake, or has asked.
+    CertificateAwaited,
     /// A connection is to be handed over while the peer has still to grant a key update.
     UpdateAwaited,
     /// Keying material from a main secret that is not the extended one. RFC 7627 5.4
@@ -265,6 +279,8 @@ impl Peer {
             | Self::TooManyChangeCipherSpecs
             | Self::BadChangeCipherSpec
             | Self::TooManyKeyUpdates
+            | Self::TooManyCertificateRequests
+            | Self::InterruptedAuthentication
             | Self::TooMuchSkippedEarlyData
             | Self::ExcessHandshakeData
             | Self::InterruptedHandshakeMessage

@@ -36,6 +36,7 @@
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
 //! | say what sessions keep of clients, and for whom they are good | [`ServerConfigBuilder::verify_resumed`] and its neighbours |
+//! | authenticate a client later (TLS 1.3) | [`ClientConfigBuilder::post_handshake_auth`]; [`Connection::request_certificate`], [`Stream::authenticate_client`] |
 //! | learn what was agreed | [`Facts`] |
 //! | hold many idle connections | [`Connection::park`] |
 //! | go on in the kernel, or in another process | [`Connection::export_traffic_keys`], [`Connection::save`] |
@@ -86,6 +87,9 @@ pub use config::pre_shared_key::{PreSharedKey, PreSharedKeyError};
 pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
 pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
 pub use connection::Connection;
+pub use connection::authentication::client::{CertificateRequested, UnsignedAuthentication};
+pub use connection::authentication::requester::{CertificateRequester, PendingCertificate};
+pub use connection::authentication::server::ClientCertificate;
 pub use connection::buffer::Received;
 pub use connection::export::Exporter;
 pub use connection::facts::{EarlyData, Facts, NewSession};
@@ -122,6 +126,13 @@ pub use tercel_wire as wire;
 #[must_use]
 pub fn handshake_future_sizes() -> [(&'static str, usize); 2] {
     handshake::measure::future_sizes()
+}
+
+/// The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
+#[doc(hidden)]
+#[must_use]
+pub fn stored_session(bytes: &[u8]) -> Option<Vec<u8>> {
+    session::state::Session::from_bytes(bytes)?.to_stored_bytes()
 }
 
 /// Resumes a coroutine that does nothing, for `just count`.

@@ -4,9 +4,9 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use tercel::{Filled, Opened, Received, Receiver};
+use tercel::{CertificateRequested, ClientCertificate, Filled, Opened, Received, Receiver};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::pool;
@@ -19,24 +19,36 @@ pub(crate) struct Incoming {
     /// Plaintext of a record that the reader's buffer had no room for.
     plain: Vec<u8>,
     taken: usize,
+    late: Option<Box<Late>>,
+}
+
+/// What belongs to authentication after the handshake. RFC 9846 4.7.2
+#[derive(Default)]
+struct Late {
+    /// Client: what `after` has to answer.
+    requests: Vec<CertificateRequested>,
+    /// Server: answers that nobody has taken.
+    certificates: Vec<ClientCertificate>,
+    /// Why a request could not be answered; it is for the next read to tell, after what came before.
+    failed: Option<io::Error>,
 }
 
 impl Incoming {
     /// Begins with what a handshake has read too far.
     pub(crate) fn new(received: Received) -> Self {
         let received = (!received.is_empty()).then_some(received);
-        Self { received, plain: Vec::new(), taken: 0 }
+        Self { received, plain: Vec::new(), taken: 0, late: None }
     }
 
     /// Fills `out` with what is there, or waits for the transport. `after` is called whenever the
-    /// receiver has handled records, which may have left something to be sent.
+    /// receiver has handled records, which may have left something to be sent, or to be answered.
     pub(crate) fn poll_read<T: AsyncRead + Unpin>(
         &mut self,
         receiver: &mut Receiver,
         transport: &mut T,
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
-        mut after: impl FnMut(&mut T, &mut Context<'_>),
+        after: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
     ) -> Poll<io::Result<()>> {
         if out.remaining() == 0 {
             return Poll::Ready(Ok(()));
@@ -44,15 +56,86 @@ impl Incoming {
         if self.take_plain(out) {
             return Poll::Ready(Ok(()));
         }
+        let open = |incoming: &mut Self, receiver: &mut Receiver, received: &mut Received| {
+            incoming.open(receiver, received, out)
+        };
+        self.poll_open(receiver, transport, context, open, after)
+    }
+
+    /// Waits until the client has answered the request of this context; data is kept for later reads.
+    pub(crate) fn poll_certificate<T: AsyncRead + Unpin>(
+        &mut self,
+        receiver: &mut Receiver,
+        transport: &mut T,
+        context: &mut Context<'_>,
+        request: &[u8],
+        after: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
+    ) -> Poll<io::Result<ClientCertificate>> {
+        let open = |incoming: &mut Self, receiver: &mut Receiver, received: &mut Received| {
+            while incoming.place(request).is_none() {
+                if incoming.plain.len() > MAX_HELD {
+                    return Err(io::Error::other("too much data instead of a certificate"));
+                }
+                match receiver.open(received)? {
+                    Opened::Closed => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Opened::More => return Ok(Step::More),
+                    opened => incoming.keep(opened),
+                }
+            }
+            Ok(Step::Done)
+        };
+        ready!(self.poll_open(receiver, transport, context, open, after))?;
+        let place = self.place(request);
+        let found = self.late.as_mut().zip(place);
+        let found = found.map(|(late, place)| late.certificates.swap_remove(place));
+        // The transport may have ended, where that is tolerated.
+        Poll::Ready(found.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
+    }
+
+    /// Server: the clients' answers that have come.
+    pub(crate) fn take_certificates(&mut self) -> Vec<ClientCertificate> {
+        let late = self.late.as_mut();
+        late.map(|late| std::mem::take(&mut late.certificates)).unwrap_or_default()
+    }
+
+    fn place(&self, request: &[u8]) -> Option<usize> {
+        let mut certificates = self.late.as_ref()?.certificates.iter();
+        certificates.position(|certificate| certificate.context() == request)
+    }
+
+    /// Lets `open` have what was received until it is done, and gets more for it.
+    fn poll_open<T: AsyncRead + Unpin>(
+        &mut self,
+        receiver: &mut Receiver,
+        transport: &mut T,
+        context: &mut Context<'_>,
+        mut open: impl FnMut(&mut Self, &mut Receiver, &mut Received) -> io::Result<Step>,
+        mut after: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
+    ) -> Poll<io::Result<()>> {
         loop {
             let mut received = self.received.take().unwrap_or_else(pool::lend_received);
-            let step = self.open(receiver, &mut received, out);
-            if !matches!(step, Ok(Step::More)) {
-                self.put_back(received);
-                after(transport, context);
-                return Poll::Ready(step.map(|_| ()));
+            let step = open(self, receiver, &mut received);
+            let late = self.late.as_mut();
+            let requests = late.map(|late| std::mem::take(&mut late.requests)).unwrap_or_default();
+            let answered = after(transport, context, requests);
+            if let Err(error) = answered {
+                self.late().failed = Some(error);
             }
-            after(transport, context);
+            let failed = self.late.as_mut().and_then(|late| late.failed.take());
+            match (step, failed) {
+                (Ok(Step::More), None) => {}
+                (Ok(Step::More), Some(error)) | (Err(error), _) => {
+                    self.put_back(received);
+                    return Poll::Ready(Err(error));
+                }
+                (Ok(Step::Done), failed) => {
+                    if failed.is_some() {
+                        self.late().failed = failed;
+                    }
+                    self.put_back(received);
+                    return Poll::Ready(Ok(()));
+                }
+            }
             let mut spare = ReadBuf::new(received.spare());
             let polled = Pin::new(&mut *transport).poll_read(context, &mut spare);
             let count = spare.filled().len();
@@ -102,6 +185,9 @@ impl Incoming {
                     }
                 }
                 Filled::More => return Ok(if some { Step::Done } else { Step::More }),
+                // They come with no data, and end nothing: an empty read would say that all is over.
+                Filled::CertificateRequested(request) => self.late().requests.push(request),
+                Filled::ClientCertificate(answer) => self.late().certificates.push(answer),
                 // Closed; and what is not for streams ends nothing but this turn.
                 _ => return Ok(Step::Done),
             }
@@ -110,13 +196,27 @@ impl Incoming {
 
     /// Opens one record in place and keeps its content; `false` if it had none.
     fn open_aside(&mut self, receiver: &mut Receiver, received: &mut Received) -> io::Result<bool> {
-        if let Opened::Data(data) = receiver.open(received)? {
-            self.plain.extend_from_slice(data);
-            // The buffer may soon be another stream's.
-            tercel::crypto::wipe(data);
-            return Ok(true);
+        let opened = receiver.open(received)?;
+        let is_data = matches!(opened, Opened::Data(_));
+        self.keep(opened);
+        Ok(is_data)
+    }
+
+    fn keep(&mut self, opened: Opened<'_>) {
+        match opened {
+            Opened::Data(data) => {
+                self.plain.extend_from_slice(data);
+                // The buffer may soon be another stream's.
+                tercel::crypto::wipe(data);
+            }
+            Opened::CertificateRequested(request) => self.late().requests.push(request),
+            Opened::ClientCertificate(answer) => self.late().certificates.push(answer),
+            _ => {}
         }
-        Ok(false)
+    }
+
+    fn late(&mut self) -> &mut Late {
+        self.late.get_or_insert_default()
     }
 
     /// Hands out what lies aside; `false` if nothing does.
@@ -155,6 +255,12 @@ impl Incoming {
         self.received = Some(kept);
     }
 }
+
+/// Requests for our certificate.
+pub(crate) type Requests = Vec<CertificateRequested>;
+
+/// Plaintext that is held back while a client's certificate is waited for.
+const MAX_HELD: usize = 1 << 18;
 
 enum Step {
     /// Data, or the end of it.

@@ -8,7 +8,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tercel::Sender;
+use tercel::{CertificateRequested, Error, Local, Sender};
 use tokio::io::AsyncWrite;
 
 use crate::pool;
@@ -102,6 +102,27 @@ impl Outgoing {
         self.append(|out| sender.update_key(request, out))
     }
 
+    /// Appends answers to a server's requests for our certificate, by the credentials of the
+    /// configuration. RFC 9846 4.7.2
+    pub(crate) fn authenticate(
+        &mut self,
+        sender: &mut Sender,
+        requests: Vec<CertificateRequested>,
+    ) -> io::Result<()> {
+        for request in requests {
+            let answered = self.append(|out| {
+                let credential = request.select()?;
+                match sender.authenticate(request, credential.as_ref(), out) {
+                    // Who has closed says nothing more, and reads on.
+                    Err(Error::Local(Local::Closed)) => Ok(()),
+                    other => other,
+                }
+            });
+            answered?;
+        }
+        Ok(())
+    }
+
     /// Sends what is there; ready when all was taken.
     pub(crate) fn poll_send<T: AsyncWrite + Unpin>(
         &mut self,
@@ -159,10 +180,7 @@ impl Outgoing {
         Poll::Ready(Ok(()))
     }
 
-    fn append(
-        &mut self,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), tercel::Error>,
-    ) -> io::Result<()> {
+    fn append(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) -> io::Result<()> {
         let mut more = Vec::new();
         let result = write(&mut more);
         self.push(&mut more);

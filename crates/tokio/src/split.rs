@@ -93,7 +93,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for TlsReadHalf<R> {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { transport, receiver, incoming, .. } = self.get_mut();
-        incoming.poll_read(receiver, transport, context, out, |_, _| {})
+        incoming.poll_read(receiver, transport, context, out, |_, _, requests| {
+            // Nobody here can answer, and the server waits.
+            if requests.is_empty() { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Must not know: the protocol. Next: [`crate::incoming`], [`crate::outgoing`].
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tercel::{Connection, Facts, Received};
+use tercel::{ClientAuth, ClientCertificate, Connection, Facts, Received};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::incoming::Incoming;
@@ -17,6 +18,8 @@ use crate::split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 ///
 /// A read gives 0 bytes after the peer's close_notify; an end of the transport without it is
 /// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
+/// A client that offers authentication after the handshake answers requests for it while it reads, by the
+/// credentials of its configuration; questions are not answered.
 /// Small writes are sent at once: join them in a vectored write, or put a `BufWriter` before them.
 #[derive(Debug)]
 pub struct TlsStream<T> {
@@ -98,11 +101,54 @@ impl<T> TlsStream<T> {
         self.outgoing.update_key(&mut self.connection.sender, request)
     }
 
+    /// Server: asks for the client's certificate with the next flush or write; the answer comes with
+    /// later reads, see [`Self::take_client_certificates`]. The context of the request. RFC 9846 4.7.2
+    ///
+    /// # Errors
+    /// Those of [`Connection::request_certificate`].
+    pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
+        let mut request = Vec::new();
+        let context = self.connection.request_certificate(demand, &mut request);
+        self.outgoing.push(&mut request);
+        context.map_err(io::Error::from)
+    }
+
+    /// Server: asks for the client's certificate and waits for the answer (TLS 1.3). Data that comes
+    /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
+    /// that declines is refused. If this is dropped, the answer comes with later reads. RFC 9846 4.7.2
+    ///
+    /// # Errors
+    /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead
+    /// of answering, [`io::ErrorKind::UnexpectedEof`].
+    pub async fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        let request = self.request_certificate(demand)?;
+        poll_fn(|context| self.outgoing.poll_flush(&mut self.transport, context)).await?;
+        poll_fn(|context| {
+            let Self { transport, connection, incoming, outgoing, .. } = self;
+            let Connection { sender, receiver, .. } = connection;
+            incoming.poll_certificate(receiver, transport, context, &request, |io, context, _| {
+                outgoing.send_some(sender, io, context);
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Server: the answers to requests for a certificate, as far as they came with what was read.
+    #[must_use]
+    pub fn take_client_certificates(&mut self) -> Vec<ClientCertificate> {
+        self.incoming.take_certificates()
+    }
+
     /// Two halves for two tasks, which share no lock. Call before there is early data to be lost:
     /// what was not taken is dropped.
     ///
     /// What the reading half finds it has to say (the answer to a key update, an alert) is sent by the
-    /// writing half, with its next write, flush or shutdown.
+    /// writing half, with its next write, flush or shutdown. A server's request for a certificate after
+    /// the handshake cannot be answered then, and ends reading with [`io::ErrorKind::Unsupported`].
     #[must_use]
     pub fn into_split(self) -> (TlsReadHalf<T::Read>, TlsWriteHalf<T::Write>)
     where
@@ -126,8 +172,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<T> {
     ) -> Poll<io::Result<()>> {
         let Self { transport, connection, incoming, outgoing, .. } = self.get_mut();
         let Connection { sender, receiver, .. } = connection;
-        incoming.poll_read(receiver, transport, context, out, |transport, context| {
+        incoming.poll_read(receiver, transport, context, out, |transport, context, requests| {
+            let answered = outgoing.authenticate(sender, requests);
             outgoing.send_some(sender, transport, context);
+            answered
         })
     }
 }

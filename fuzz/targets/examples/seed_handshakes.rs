@@ -1,15 +1,33 @@
-//! Writes the seeds of the handshake targets: flights that were recorded, and instructions.
+//! Writes the seeds of the handshake targets: flights that were recorded, and instructions; and those of sessions.
 //! `cargo run -p tercel-fuzz-targets --example seed_handshakes`; again whenever what a side says changes.
 
 use std::path::Path;
 use std::{fs, io};
 
 use tercel_fuzz_targets::{
-    CONFIGS, client_handshake, connections, flights, saved_connection, server_handshake, two_sided,
+    CONFIGS, client_handshake, connections, flights, saved_connection, sealed_tickets,
+    server_handshake, session_seeds, two_sided,
 };
 
 /// Pairs of configurations, client and server, that suit each other.
-const PAIRS: [(usize, usize); 8] = [(0, 0), (1, 1), (2, 2), (3, 3), (2, 0), (1, 0), (0, 1), (1, 3)];
+const PAIRS: [(usize, usize); 14] = [
+    (0, 0),
+    (1, 1),
+    (2, 2),
+    (3, 3),
+    (2, 0),
+    (1, 0),
+    // Pre-shared keys.
+    (0, 1),
+    (1, 3),
+    // Sessions that are resumed, with early data and without.
+    (4, 4),
+    (5, 5),
+    (6, 4),
+    (7, 5),
+    (4, 6),
+    (4, 7),
+];
 
 /// Whose records are altered: a stranger's, a confidant's.
 const STRANGER: u8 = 0;
@@ -48,11 +66,21 @@ fn main() -> io::Result<()> {
 
     for (client, server) in PAIRS {
         for between in [STRANGER, CONFIDANT] {
-            let configs = u8::try_from(client | server << 2).unwrap_or_default();
+            let configs = u8::try_from(client + CONFIGS * server).unwrap_or_default();
             let name = format!("valid-{client}-{server}-{between}");
             let played = [&[configs, between], USUAL].concat();
             assert!(two_sided(&played), "{name}");
             save("two_sided", &name, &played)?;
+        }
+    }
+    for (target, name, bytes) in session_seeds() {
+        save(target, &name, &bytes)?;
+    }
+    for (name, instructions) in TICKETS {
+        for (kind, first) in [("own", 0), ("shared", 1)] {
+            let played = [&[first], *instructions].concat();
+            assert!(sealed_tickets(&played), "{kind} {name}");
+            save("sealed_tickets", &format!("valid-{kind}-{name}"), &played)?;
         }
     }
     // A long one, because a fuzzer takes its measure from the seeds.
@@ -60,7 +88,8 @@ fn main() -> io::Result<()> {
     assert!(two_sided(&long), "long");
     save("two_sided", "valid-long", &long)?;
     for (name, instructions) in SCRIPTS {
-        for (pair, configs) in [("tls13", 0), ("tls12", 0b1010)] {
+        for (pair, configs) in [("tls13", 0), ("tls12", 0o22), ("early", 0o44), ("resumed12", 0o46)]
+        {
             let played = [&[configs, CONFIDANT], *instructions].concat();
             two_sided(&played);
             save("two_sided", &format!("{pair}-{name}"), &played)?;
@@ -124,6 +153,15 @@ const SCRIPTS: &[(&str, &[u8])] = &[
     ("parked", &[18, 28, SERVER | 28, 19, 0, 200, 18, SERVER | 21, 1, 28, SERVER | 28, 18]),
     ("renewed", &[18, 29, SERVER | 29, 19, 0, 200, 18, SERVER | 21, 1, 29, SERVER | 29, 18]),
     ("data-in-handshake", &[16, SERVER | 3, 2, 15, 18]),
+];
+
+/// What becomes of tickets.
+const TICKETS: &[(&str, &[u8])] = &[
+    ("replayed", &[0, 3, 1, 2, 3, 1, 0, 1, 0, 1, 0]),
+    ("altered", &[0, 3, 1, 2, 3, 1, 0, 2, 0, 0, 9, 1, 3, 0, 0, 40, 7, 0, 0, 20]),
+    ("mixed", &[0, 3, 1, 2, 3, 0, 3, 4, 5, 6, 7, 0, 0, 30, 1, 0, 1, 1]),
+    ("foreign", &[0, 1, 1, 1, 0, 6, 8, 1, 2, 3, 4, 5, 6, 7, 8, 6, 0]),
+    ("rotated", &[0, 2, 7, 7, 1, 0, 4, 0, 14, 16, 5, 0, 0, 1, 9, 1, 0, 1, 1, 4, 0, 14, 16, 1, 1]),
 ];
 
 fn input(config: usize, pieces: [u8; 3], bytes: &[u8]) -> Vec<u8> {

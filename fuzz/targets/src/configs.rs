@@ -9,15 +9,17 @@ use pki_types::ServerName;
 use tercel::crypto::HashAlgorithm;
 use tercel::wire::{CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
-    AcceptAnyPeer, Answer, ChooseConfig, ClientAuth, ClientConfig, Credentials, Handshake, Padding,
-    Policy, PreSharedKey, PreSharedKeys, Question, SelectCredential, ServerConfig,
+    AcceptAnyPeer, AdmitEarlyData, Answer, ChooseConfig, ClientAuth, ClientConfig,
+    ClientConfigBuilder, Credentials, Handshake, Padding, Policy, PreSharedKey, PreSharedKeys,
+    Question, SelectCredential, ServerConfig, ServerConfigBuilder,
 };
 
 use crate::material;
+use crate::resumption::{self, Kept, Says};
 use crate::two_sided::keys::ThreadLog;
 
 /// How many configurations of each side an input can choose.
-pub const CONFIGS: usize = 4;
+pub const CONFIGS: usize = 8;
 
 /// One more each, with keys whose signatures are random: good for recording what the other side will read.
 const COUNT: usize = CONFIGS + 1;
@@ -31,13 +33,15 @@ const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 ];
 
-/// A client's handshake: the usual one, a decorated one with pre-shared keys, TLS 1.2, one that asks, one with another kind of key.
+/// A client's handshake: the usual one, a decorated one with pre-shared keys, TLS 1.2, one that asks; four that come back, with sessions
+/// of TLS 1.3 and early data, sealed and stored, and of TLS 1.2; one with another kind of key.
 pub(crate) fn client(choice: usize) -> Handshake {
     let name = ServerName::try_from("localhost").expect("a name");
     Handshake::client(client_config(choice), name)
 }
 
-/// A server's handshake: the usual one, one that retries and has keys, TLS 1.2, one that asks, one with another kind of key.
+/// A server's handshake: the usual one, one that retries and has keys, TLS 1.2, one that asks; four that resume, from tickets and
+/// with early data, from a store and asking, with early data refused, and after a retry; one with another kind of key.
 pub(crate) fn server(choice: usize) -> Handshake {
     Handshake::server(server_config(choice))
 }
@@ -68,8 +72,8 @@ pub(crate) fn answer(question: &Question) -> Answer {
             };
             question.resolve(&key)
         }
-        Question::FindSession(_) => Answer::Session(None),
-        Question::AdmitEarlyData(_) => Answer::EarlyData(false),
+        Question::FindSession(question) => Answer::Session(resumption::stored(question.identity())),
+        Question::AdmitEarlyData(_) => Answer::EarlyData(true),
         _ => panic!("a question nobody knows: {question:?}"),
     }
 }
@@ -86,7 +90,7 @@ struct Application;
 
 impl ChooseConfig for Application {
     fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
-        let asking = &servers()[CONFIGS - 1];
+        let asking = &servers()[3];
         (!hello.cipher_suites.is_empty()).then(|| Arc::clone(asking))
     }
 }
@@ -116,15 +120,35 @@ fn keys() -> Vec<PreSharedKey> {
     [plain].into_iter().chain(imported).collect()
 }
 
+/// Groups that the sides prefer, the first for few: it costs most.
+pub(crate) const GROUPS: [NamedGroup; 3] =
+    [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
+
+/// Bytes of early data that servers read.
+pub(crate) const EARLY_DATA: u32 = 300;
+
+/// What all clients have in common.
+pub(crate) fn client_builder() -> ClientConfigBuilder {
+    let builder = ClientConfig::builder().clock(material::clock()).key_log(Arc::new(ThreadLog));
+    builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["h2", "http/1.1"])
+}
+
+/// What all servers have in common.
+pub(crate) fn server_builder() -> ServerConfigBuilder {
+    let builder = ServerConfig::builder().clock(material::clock()).key_log(Arc::new(ThreadLog));
+    // Ticket keys are made by chance, once a process.
+    let builder = builder.without_tickets();
+    builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["http/1.1", "h2"])
+}
+
 fn clients() -> [Arc<ClientConfig>; COUNT] {
-    let builder = || {
-        let log = Arc::new(ThreadLog);
-        let builder = ClientConfig::builder().clock(material::clock()).key_log(log);
-        // What one run leaves in a store must not change the next.
-        let builder = builder.without_resumption();
-        builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["h2", "http/1.1"])
+    // What one run leaves in a store must not change the next.
+    let builder = || client_builder().without_resumption();
+    let returning = |version, kept| {
+        let builder = client_builder().roots(material::roots()).groups(&GROUPS[1..]);
+        resumption::returning(builder, version, kept)
     };
-    let groups = [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
+    let groups = GROUPS;
     [
         builder()
             .roots(material::roots())
@@ -153,6 +177,10 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
             .groups(&groups[1..])
             .middlebox_compatibility(false)
             .tolerate_truncation(true),
+        returning(ProtocolVersion::TLS1_3, Kept::Sealed),
+        returning(ProtocolVersion::TLS1_3, Kept::Stored).grease(true).shuffle_extensions(true),
+        returning(ProtocolVersion::TLS1_2, Kept::Sealed).versions(&[ProtocolVersion::TLS1_2]),
+        returning(ProtocolVersion::TLS1_2, Kept::Stored).versions(&[ProtocolVersion::TLS1_2]),
         builder().roots(material::roots()).groups(&groups[1..]).credential(material::p256_client()),
     ]
     .map(|builder| builder.build().expect("a client's configuration"))
@@ -160,14 +188,13 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
 
 fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
     static CONFIGS: OnceLock<[Arc<ServerConfig>; COUNT]> = OnceLock::new();
-    let builder = || {
-        let log = Arc::new(ThreadLog);
-        let builder = ServerConfig::builder().clock(material::clock()).key_log(log);
-        // Ticket keys are made by chance, once a process.
-        let builder = builder.without_tickets();
-        builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["http/1.1", "h2"])
+    let builder = server_builder;
+    let resuming = |kept| {
+        let builder = builder().credential(material::server()).groups(&GROUPS[1..]);
+        resumption::resuming(builder, kept)
     };
-    let groups = [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
+    let says = |admitted| Policy::Here(Arc::new(Says(admitted)) as Arc<dyn AdmitEarlyData>);
+    let groups = GROUPS;
     CONFIGS.get_or_init(|| {
         [
             builder()
@@ -193,6 +220,10 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
                 .client_verifier(ClientAuth::Required, Policy::Ask)
                 .groups(&groups[1..])
                 .ignore_unknown_alpn(true),
+            resuming(Kept::Sealed).early_data(EARLY_DATA, says(true)),
+            resuming(Kept::Stored).early_data(EARLY_DATA, Policy::Ask),
+            resuming(Kept::Sealed).early_data(EARLY_DATA, says(false)),
+            resuming(Kept::Sealed).groups(&groups[2..]).early_data(EARLY_DATA, says(true)),
             builder().credential(material::rsa_server()).groups(&groups[1..]),
         ]
         .map(|builder| builder.build().expect("a server's configuration"))

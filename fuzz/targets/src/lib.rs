@@ -10,6 +10,8 @@
 //! | both sides, and whoever sits between them | `two_sided/mod.rs` |
 //! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
+//! | tickets, sealed and opened | `sealed.rs` |
+//! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
 //! | stapled OCSP responses | `ocsp.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
@@ -23,8 +25,11 @@ mod messages;
 mod ocsp;
 mod one_sided;
 mod peer;
+mod resumption;
 mod saved;
 mod script;
+mod sealed;
+mod sessions;
 mod two_sided;
 
 pub use chain::chain;
@@ -36,4 +41,6 @@ pub use messages::{
 pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
 pub use saved::{connections, saved_connection};
+pub use sealed::sealed_tickets;
+pub use sessions::{saved_sessions, session_seeds, sessions, ticket_keys};
 pub use two_sided::{flights, two_sided};

@@ -4,7 +4,9 @@
 //! Must not know: what is on the other side. Next: [`crate::one_sided`], [`crate::two_sided`].
 
 use tercel::crypto::deterministic::with_seed;
-use tercel::{Answer, Connection, Error, Filled, Handshake, Misuse, Next, Opened, Received, Side};
+use tercel::{
+    Answer, Connection, EarlyData, Error, Filled, Handshake, Misuse, Next, Opened, Received, Side,
+};
 
 use crate::configs;
 use crate::two_sided::keys;
@@ -13,7 +15,10 @@ use crate::two_sided::keys;
 const MAX_RECORD: usize = 5 + (1 << 14) + 2048;
 
 /// Questions one handshake may ask: each kind once or twice.
-const MAX_QUESTIONS: usize = 8;
+const MAX_QUESTIONS: usize = 16;
+
+/// Less than a client may say early, so that it can say it twice.
+const SAID_EARLY: usize = 40;
 
 /// A client or a server.
 pub(crate) struct Peer {
@@ -39,6 +44,8 @@ pub(crate) struct Peer {
     pub(crate) sent: usize,
     /// Bytes of application data that arrived.
     pub(crate) arrived: usize,
+    /// Of those, bytes that arrived ahead of the handshake's end.
+    early: usize,
     /// Every byte that arrived was the next of those the other side sends.
     pub(crate) intact: bool,
 }
@@ -65,6 +72,7 @@ impl Peer {
             is_lazy: false,
             sent: 0,
             arrived: 0,
+            early: 0,
             intact: true,
         }
     }
@@ -135,8 +143,13 @@ impl Peer {
         let sent = self.sent;
         let written = self.out.len();
         self.send_through(length, room);
-        let is_silent = self.out.len() == written;
-        assert!(is_silent || self.sent == sent + length, "the room did not suffice");
+        if self.out.len() == written || self.sent == sent + length {
+            return;
+        }
+        // What was pending, such as the answer to a closure, may be the last that is sent.
+        let Some(connection) = &mut self.connection else { return };
+        let refused = connection.sender.seal(b"more", &mut [0; 100]);
+        assert!(matches!(refused, Err(Error::Local(_))), "the room did not suffice");
     }
 
     /// The connection goes on as another one, out of its bytes; nobody may notice.
@@ -178,6 +191,12 @@ impl Peer {
         self.connection.is_some() && self.error.is_none()
     }
 
+    /// Bytes of application data that arrived before the handshake was complete.
+    #[cfg(test)]
+    pub(crate) fn heard_early(&self) -> usize {
+        self.early
+    }
+
     fn act(&mut self, action: impl FnOnce(&mut Self)) {
         keys::log_for(self.side, || with_seed(seed(self.side), || action(self)));
     }
@@ -185,7 +204,16 @@ impl Peer {
     fn shake_hands(&mut self) {
         for _ in 0..MAX_QUESTIONS {
             match self.handshake.advance(&mut self.received, &mut self.out) {
-                Ok(Next::Receive) => return self.check_waiting(),
+                Ok(Next::Receive) => {
+                    self.speak_early();
+                    return self.check_waiting();
+                }
+                Ok(Next::EarlyData(data)) => {
+                    assert_eq!(self.side, Side::Server, "only a server reads early");
+                    self.early += data.len();
+                    assert!(self.early <= configs::EARLY_DATA as usize, "more than was allowed");
+                    self.arrive(&data);
+                }
                 Ok(Next::Answer(question)) => {
                     let misuse = self.handshake.advance(&mut self.received, &mut self.out);
                     assert_eq!(misuse.err(), Some(Misuse::QuestionOpen.into()));
@@ -195,6 +223,11 @@ impl Peer {
                     assert_eq!(answered, Ok(()));
                 }
                 Ok(Next::Connected(connection)) => {
+                    // What was said early and not heard is to be said again.
+                    let rejected = connection.facts.early_data == EarlyData::Rejected;
+                    if rejected && self.side == Side::Client {
+                        self.sent = 0;
+                    }
                     self.connection = Some(connection);
                     self.check_handshake_over();
                     return;
@@ -209,6 +242,21 @@ impl Peer {
             }
         }
         panic!("the handshake asks without end");
+    }
+
+    /// Says a little ahead of time where that is possible: a client in its first flight, a server after its
+    /// Finished.
+    fn speak_early(&mut self) {
+        let sender = match self.side {
+            Side::Client => self.handshake.early_sender(),
+            Side::Server => self.handshake.half_rtt_sender(),
+        };
+        let Some(sender) = sender.filter(|_| self.sent == 0) else { return };
+        let data: Vec<u8> = (0..SAID_EARLY).map(|at| said(self.side, at)).collect();
+        match sender.seal_to(&data, &mut self.out) {
+            Ok(_) => self.sent = SAID_EARLY,
+            Err(error) => assert!(matches!(error, Error::Misuse(_) | Error::Local(_)), "{error:?}"),
+        }
     }
 
     /// An end is final: nothing is read, nothing written, whatever is tried.

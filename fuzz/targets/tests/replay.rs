@@ -114,5 +114,9 @@ targets! {
     two_sided
     saved_connection
     chain
+    sealed_tickets
+    sessions
+    saved_sessions
+    ticket_keys
     ocsp_response
 }

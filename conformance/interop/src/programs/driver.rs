@@ -241,10 +241,15 @@ fn build_go(folder: &Path) -> Option<Vec<OsString>> {
 fn prepare_python(folder: &Path) -> Option<Vec<OsString>> {
     let script = folder.join("peer.py");
     fs::write(&script, include_str!("../../peers/peer.py")).ok()?;
+    Some(vec![python()?, script.into()])
+}
+
+/// A Python that has `ssl`.
+pub(crate) fn python() -> Option<OsString> {
     // `python3` may be a wrapper that takes longer than a handshake; ask it for the real thing.
     let mut ask = Command::new(find("python3")?);
     let real = output_of(ask.args(["-c", "import ssl, sys; print(sys.executable)"]))?;
-    Some(vec![real.trim().into(), script.into()])
+    Some(real.trim().into())
 }
 
 fn prepare_node(folder: &Path) -> Option<Vec<OsString>> {

@@ -65,7 +65,12 @@ fn converse(options: &Options, config: Arc<ClientConfig>, words: Vec<u8>) -> Res
         report::print(peer, &mut connection.facts, timings);
     }
     let first = first_words(options, &mut connection, &unsaid)?;
-    pump::run(transport.into_socket()?, connection, received, first, options.timeout)
+    let terms = pump::Terms {
+        patience: options.timeout,
+        awaits_request: connection.facts.post_handshake_auth,
+        quiet: options.quiet,
+    };
+    pump::run(transport.into_socket()?, connection, received, first, terms)
 }
 
 fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<ClientConfig>> {
@@ -77,6 +82,7 @@ fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<Clien
         builder = builder.credential(material::credential(certificates, key)?);
     }
     builder = builder.pre_shared_keys(options.keys.keys()?);
+    builder = builder.post_handshake_auth(options.post_handshake_auth);
     if let Some(key) = &options.raw_key {
         builder = builder.credential(material::raw_public_key(key)?);
     }

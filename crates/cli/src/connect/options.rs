@@ -82,6 +82,11 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) quiet: bool,
 
+    /// Let the server ask for the certificate of --cert after the handshake (TLS 1.3); close_notify then
+    /// waits for that, as long as --timeout at most
+    #[arg(long)]
+    pub(crate) post_handshake_auth: bool,
+
     /// Change the keys of both directions before sending anything (TLS 1.3)
     #[arg(long)]
     pub(crate) update_key: bool,

@@ -7,15 +7,27 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::mpsc::{self, Receiver as Inbox, SyncSender};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use tercel::{Connection, Opened, Received, Receiver, Sender};
+use tercel::{CertificateRequested, Connection, Error, Local, Opened, Received, Receiver, Sender};
 
 use crate::explain;
+use crate::negotiated::subject;
+
+/// How bytes are carried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// How long a peer that owes us something may be silent.
+    pub(crate) patience: Duration,
+    /// Whether the server may still ask for a certificate, which nobody can show who has closed.
+    pub(crate) awaits_request: bool,
+    /// Whether nothing is said about requests.
+    pub(crate) quiet: bool,
+}
 
 /// Runs until the peer closes. `first` leaves before anything else.
 pub(crate) fn run(
@@ -23,7 +35,7 @@ pub(crate) fn run(
     connection: Connection,
     received: Received,
     first: Vec<u8>,
-    patience: Duration,
+    terms: Terms,
 ) -> Result<()> {
     let socket = Arc::new(socket);
     let (events, inbox) = mpsc::sync_channel(EVENTS);
@@ -40,6 +52,7 @@ pub(crate) fn run(
         socket: Arc::clone(&socket),
         sealed: first,
         shared: Arc::clone(&shared),
+        terms,
     };
     thread::Builder::new().name("sender".to_owned()).spawn(move || {
         let shared = Arc::clone(&outgoing.shared);
@@ -51,7 +64,7 @@ pub(crate) fn run(
     })?;
 
     let mut incoming =
-        Incoming { receiver: connection.receiver, received, socket, events, shared, patience };
+        Incoming { receiver: connection.receiver, received, socket, events, shared, terms };
     let read = incoming.run();
     // The sender may be stuck in a write that the peer no longer reads, so it is not waited for long. It
     // has an alert to send if reading failed, and close_notify if it did not.
@@ -82,6 +95,8 @@ struct Shared {
     closed: OnceLock<Instant>,
     /// The peer closed, or reading failed.
     reading_ended: OnceLock<Instant>,
+    /// Requests for a certificate that wait for the sender; the library lets through a few only.
+    requests: Mutex<Vec<CertificateRequested>>,
 }
 
 fn read_input(mut input: impl Read, events: &SyncSender<Event>) {
@@ -109,34 +124,67 @@ struct Outgoing {
     socket: Arc<TcpStream>,
     sealed: Vec<u8>,
     shared: Arc<Shared>,
+    terms: Terms,
 }
 
 impl Outgoing {
     fn run(mut self, inbox: &Inbox<Event>) -> Result<()> {
         self.send()?;
-        let mut input = Ok(());
-        for event in inbox {
+        let mut input = None;
+        loop {
+            let event = if input.is_some() && self.terms.awaits_request {
+                inbox.recv_timeout(self.terms.patience)
+            } else {
+                inbox.recv().map_err(RecvTimeoutError::from)
+            };
             if self.shared.reading_ended.get().is_some() {
                 break;
             }
+            self.answer_requests()?;
             match event {
-                Event::Data(data) => {
+                Ok(Event::Data(data)) => {
                     self.sender.seal_to(&data, &mut self.sealed)?;
                     self.send()?;
                 }
-                Event::End(result) => {
-                    input = result;
-                    self.close()?;
-                    self.shared.closed.get_or_init(Instant::now);
-                }
-                Event::Ring => {
+                Ok(Event::End(result)) => input = Some(result),
+                Ok(Event::Ring) => {
                     self.sender.control(&mut self.sealed)?;
                     self.send()?;
                 }
+                Err(RecvTimeoutError::Timeout) => self.terms.awaits_request = false,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if input.is_some() && !self.terms.awaits_request {
+                self.close()?;
+                self.shared.closed.get_or_init(Instant::now);
             }
         }
         self.close()?;
-        input.context("cannot read standard input")
+        input.unwrap_or(Ok(())).context("cannot read standard input")
+    }
+
+    /// Shows our certificate, or says that there is none that fits.
+    fn answer_requests(&mut self) -> Result<()> {
+        let requests = match self.shared.requests.lock() {
+            Ok(mut requests) => std::mem::take(&mut *requests),
+            Err(_) => return Err(anyhow!("the thread that reads has failed")),
+        };
+        for request in requests {
+            let credential = request.select()?;
+            match self.sender.authenticate(request, credential.as_ref(), &mut self.sealed) {
+                // Too late: we have closed.
+                Err(Error::Local(Local::Closed)) => continue,
+                other => other?,
+            }
+            self.send()?;
+            self.terms.awaits_request = false;
+            if !self.terms.quiet {
+                let leaf = credential.as_ref().and_then(|credential| credential.chain().first());
+                let shown = leaf.map_or_else(|| "none".to_owned(), subject);
+                explain::say(format_args!("certificate shown after the handshake: {shown}"));
+            }
+        }
+        Ok(())
     }
 
     /// Sends close_notify unless it, or an alert, was sent before. The TCP connection stays open: not every
@@ -173,7 +221,7 @@ struct Incoming {
     socket: Arc<TcpStream>,
     events: SyncSender<Event>,
     shared: Arc<Shared>,
-    patience: Duration,
+    terms: Terms,
 }
 
 impl Incoming {
@@ -184,6 +232,12 @@ impl Incoming {
             let opened = self.receiver.open(&mut self.received);
             match opened.map_err(|error| anyhow!(explain::tls(error)))? {
                 Opened::Data(data) => output.write_all(data).map_err(|error| unwritable(&error))?,
+                Opened::CertificateRequested(request) => {
+                    let requests = self.shared.requests.lock();
+                    requests
+                        .map_err(|_| anyhow!("the thread that sends has failed"))?
+                        .push(request);
+                }
                 Opened::More => {
                     output.flush().map_err(|error| unwritable(&error))?;
                     // Whatever was opened may ask for an answer, a key update for example.
@@ -214,7 +268,7 @@ impl Incoming {
                 return Err(anyhow!(explain::input_output(&error)));
             }
             let quiet = self.shared.closed.get().map(|closed| closed.max(&last_heard).elapsed());
-            if quiet.is_some_and(|quiet| quiet >= self.patience) {
+            if quiet.is_some_and(|quiet| quiet >= self.terms.patience) {
                 return Err(anyhow!("timeout: the peer did not close the connection"));
             }
         }

@@ -14,7 +14,7 @@ pub(crate) fn serve(
     stream: &mut Tls<'_>,
     mut heard: Vec<u8>,
     patience: Duration,
-    answer: impl Fn(&str) -> Response,
+    mut answer: impl FnMut(&mut Tls<'_>, &str) -> io::Result<Response>,
 ) -> io::Result<()> {
     loop {
         stream.transport().limit_all_until(Instant::now() + patience);
@@ -29,7 +29,7 @@ pub(crate) fn serve(
         stream.transport().limit_each_wait()?;
         let response = match request.method {
             Method::Other => Response::status(Status::MethodNotAllowed),
-            Method::Get | Method::Head => answer(&request.path),
+            Method::Get | Method::Head => answer(stream, &request.path)?,
         };
         response.send(stream, request.method == Method::Head, request.keep_alive)?;
         if !request.keep_alive {

@@ -22,14 +22,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tercel::pki_types::UnixTime;
-use tercel::{
-    ClientAuth, Credential, MemoryStore, Policy, ReplayGuard, ServerConfig, ServerConfigBuilder,
-};
+use tercel::{Credential, MemoryStore, Policy, ReplayGuard, ServerConfig, ServerConfigBuilder};
 
 use crate::{explain, material};
 use announce::Announcement;
 use authority::Authority;
 use files::Root;
+use options::Demand;
 pub(crate) use options::{Options, Sessions};
 use session::{Answers, Session};
 use slots::Slots;
@@ -50,6 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let session = Arc::new(Session {
         config: config(options, identity)?,
         answers,
+        asks_later: options.client_auth == Demand::Later,
         patience: options.timeout,
         update_key: options.update_key,
     });
@@ -104,8 +104,8 @@ fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
     if options.require_known_name {
         builder = builder.require_known_name();
     }
-    let demand = options.client_auth.into();
-    if demand != ClientAuth::None {
+    if options.client_auth != Demand::None {
+        let demand = options.client_auth.into();
         if let Some(file) = &options.client_keys {
             builder = builder.client_raw_keys(demand, material::public_keys(file)?);
         }

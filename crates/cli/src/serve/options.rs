@@ -105,6 +105,8 @@ pub(crate) enum Demand {
     Optional,
     /// They are refused without one
     Required,
+    /// They are asked before the first answer, not in the handshake, and refused without one (TLS 1.3)
+    Later,
 }
 
 /// Where sessions are until they are resumed.
@@ -121,7 +123,7 @@ pub(crate) enum Sessions {
 impl From<Demand> for tercel::ClientAuth {
     fn from(demand: Demand) -> Self {
         match demand {
-            Demand::None => Self::None,
+            Demand::None | Demand::Later => Self::None,
             Demand::Optional => Self::Optional,
             Demand::Required => Self::Required,
         }

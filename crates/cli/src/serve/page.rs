@@ -7,15 +7,20 @@ use tercel::{Facts, Side};
 use super::http::{Response, Status};
 use crate::negotiated;
 
-/// The page for this connection.
-pub(crate) fn render(facts: &Facts) -> String {
-    document(&negotiated::rows(facts, Side::Server))
+/// The page for this connection; `late` is the client that was asked who it is after the handshake.
+pub(crate) fn render(facts: &Facts, late: Option<&str>) -> String {
+    let mut rows = negotiated::rows(facts, Side::Server);
+    if let Some(late) = late {
+        rows.retain(|(key, _)| *key != "client-certificate");
+        rows.push(("client-certificate", late.to_owned()));
+    }
+    document(&rows)
 }
 
 /// The page has one address.
-pub(crate) fn answer(path: &str, page: &str) -> Response {
+pub(crate) fn answer(path: &str, page: impl FnOnce() -> String) -> Response {
     match path {
-        "/" => Response::text(Status::Ok, "text/html; charset=utf-8", page.to_owned()),
+        "/" => Response::text(Status::Ok, "text/html; charset=utf-8", page()),
         _ => Response::status(Status::NotFound),
     }
 }
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn only_the_root_is_the_page() {
-        assert_eq!(answer("/", "x").code(), Status::Ok);
-        assert_eq!(answer("/favicon.ico", "x").code(), Status::NotFound);
+        assert_eq!(answer("/", || "x".to_owned()).code(), Status::Ok);
+        assert_eq!(answer("/favicon.ico", || "x".to_owned()).code(), Status::NotFound);
     }
 }

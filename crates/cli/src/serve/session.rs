@@ -7,13 +7,14 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tercel::wire::ProtocolVersion;
-use tercel::{EarlyData, Facts, Handshake, ServerConfig, Stream};
+use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::{ClientAuth, ClientCertificate, EarlyData, Facts, Handshake, ServerConfig, Stream};
 
 use super::files::Root;
+use super::http::{Response, Status};
 use super::{early, http, page};
 use crate::explain;
-use crate::negotiated::{peer_subject, printable};
+use crate::negotiated::{peer_subject, printable, subject};
 use crate::options::version_name;
 use crate::transport::Transport;
 
@@ -21,6 +22,8 @@ use crate::transport::Transport;
 pub(crate) struct Session {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) answers: Answers,
+    /// Whether clients are asked for a certificate before their first answer.
+    pub(crate) asks_later: bool,
     pub(crate) patience: Duration,
     /// Whether the keys of both directions are changed before anything is answered.
     pub(crate) update_key: bool,
@@ -60,41 +63,109 @@ impl Session {
             Err(error) => return explain::handshake(&error, &handshake),
         };
         drop(handshake);
-        let agreed = agreed(&stream.connection().facts, early.length);
-        let ended =
-            transport.limit_each_wait().and_then(|()| self.answer(&mut stream, early.unanswered));
+        let mut line = agreed(&stream.connection().facts, early.length);
+        let mut late = Late::default();
+        let ended = transport
+            .limit_each_wait()
+            .and_then(|()| self.answer(&mut stream, early.unanswered, &mut late));
+        if let Some(client) = &late.client {
+            line.push_str(&format!(" client={client}"));
+        }
         match ended {
-            Ok(()) => agreed,
-            Err(error) => format!("{agreed}  {}", explain::connection(&error)),
+            Ok(()) => line,
+            Err(error) => format!("{line}  {}", explain::connection(&error)),
         }
     }
 
     /// Answers what is asked, `asked` first.
-    fn answer(&self, stream: &mut Tls<'_>, asked: Vec<u8>) -> io::Result<()> {
+    fn answer(&self, stream: &mut Tls<'_>, asked: Vec<u8>, late: &mut Late) -> io::Result<()> {
         if self.update_key && stream.connection().facts.version == ProtocolVersion::TLS1_3 {
             stream.update_key(true)?;
         }
         match &self.answers {
-            Answers::Echo => echo(stream)?,
-            Answers::Page => {
-                let page = page::render(&stream.connection().facts);
-                http::serve(stream, asked, self.patience, |path| page::answer(path, &page))?;
-            }
-            Answers::Files(root) => {
-                http::serve(stream, asked, self.patience, |path| root.answer(path))?;
-            }
+            Answers::Echo => self.echo(stream, late)?,
+            Answers::Page => http::serve(stream, asked, self.patience, |stream, path| {
+                self.known(stream, late, |stream, late| {
+                    let facts = &stream.connection().facts;
+                    page::answer(path, || page::render(facts, late.client.as_deref()))
+                })
+            })?,
+            Answers::Files(root) => http::serve(stream, asked, self.patience, |stream, path| {
+                self.known(stream, late, |_, _| root.answer(path))
+            })?,
         }
         stream.close()
     }
+
+    /// The answer, once the client is known, if it has to be; who cannot be asked gets no other.
+    fn known(
+        &self,
+        stream: &mut Tls<'_>,
+        late: &mut Late,
+        answer: impl FnOnce(&Tls<'_>, &Late) -> Response,
+    ) -> io::Result<Response> {
+        if self.asks_later && late.client.is_none() {
+            match stream.authenticate_client(ClientAuth::Required) {
+                Ok(certificate) => late.know(&certificate),
+                Err(error) if cannot_be_asked(&error) => {
+                    return Ok(Response::status(Status::Forbidden));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answer(stream, late))
+    }
+
+    fn echo(&self, stream: &mut Tls<'_>, late: &mut Late) -> io::Result<()> {
+        let mut buffer = vec![0; ECHO_BUFFER];
+        let mut asked = !self.asks_later;
+        loop {
+            let count = stream.read(&mut buffer)?;
+            stream.take_client_certificates().iter().for_each(|answer| late.know(answer));
+            if count == 0 {
+                return Ok(());
+            }
+            if !asked {
+                asked = true;
+                if let Err(error) = stream.request_certificate(ClientAuth::Required) {
+                    return Err(refuse(stream, error));
+                }
+            }
+            stream.write_all(buffer.get(..count).unwrap_or_default())?;
+        }
+    }
 }
 
-fn echo(stream: &mut Tls<'_>) -> io::Result<()> {
-    let mut buffer = vec![0; ECHO_BUFFER];
-    loop {
-        match stream.read(&mut buffer)? {
-            0 => return Ok(()),
-            count => stream.write_all(buffer.get(..count).unwrap_or_default())?,
-        }
+/// Whether the client did not offer to be asked, or speaks a version without that.
+fn cannot_be_asked(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidInput
+}
+
+/// Tells a client that cannot be asked why it is not served; what to say about it.
+fn refuse(stream: &mut Tls<'_>, error: io::Error) -> io::Error {
+    if !cannot_be_asked(&error) {
+        return error;
+    }
+    let mut alert = Vec::new();
+    let sender = &mut stream.connection_mut().sender;
+    let sealed = sender.abort(AlertDescription::ACCESS_DENIED, &mut alert);
+    let mut transport: &Transport = stream.transport();
+    // Whoever does not get it has no more to learn.
+    let _ = sealed.map(|()| transport.write_all(&alert));
+    io::Error::other("the client cannot be asked for a certificate after the handshake")
+}
+
+/// What is known of the client since the handshake.
+#[derive(Default)]
+struct Late {
+    /// Whom its certificate speaks of.
+    client: Option<String>,
+}
+
+impl Late {
+    fn know(&mut self, certificate: &ClientCertificate) {
+        let leaf = certificate.identity().and_then(|identity| identity.chain.first());
+        self.client = leaf.map(subject);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Clients with and without certificates.
 
-use super::support::{Folder, Leaf, Server, refs};
+use super::support::{Folder, Leaf, Server, payload, refs};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 const VERSIONS: [&str; 2] = ["--tls1.3", "--tls1.2"];
@@ -53,4 +53,50 @@ fn a_certificate_of_another_authority_is_refused() {
     let ca = folder.file("other-ca.pem").display().to_string();
     let server = Server::start(&["--client-auth", "required", "--client-ca", &ca]);
     server.connect(&refs(&other), GET).success();
+}
+
+#[test]
+fn a_client_may_be_asked_after_the_handshake() {
+    let server = Server::start(&["--client-auth", "later"]);
+    let options = [&refs(&server.client)[..], &["--post-handshake-auth"]].concat();
+    let outcome = server.connect(&options, GET).success();
+    assert!(outcome.reported("client-signature-scheme").is_empty(), "{}", outcome.said);
+    let shown = "certificate shown after the handshake: CN=Tercel test client";
+    assert!(outcome.said.contains(shown), "{}", outcome.said);
+    let page = outcome.text();
+    assert!(page.contains("<th>client-certificate</th><td>CN=Tercel test client</td>"), "{page}");
+    server.wait_for("client=CN=Tercel test client");
+}
+
+#[test]
+fn a_client_that_cannot_be_asked_later_gets_nothing() {
+    let server = Server::start(&["--client-auth", "later"]);
+    let with_certificate = refs(&server.client);
+    for options in [&["--tls1.3"][..], &["--tls1.2", "--post-handshake-auth"]] {
+        let options = [&with_certificate[..], options].concat();
+        let answer = server.connect(&options, GET).success().text();
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    }
+    let outcome = server.connect(&["--post-handshake-auth"], GET);
+    assert!(outcome.failure().contains("alert certificate_required"), "{}", outcome.said);
+}
+
+#[test]
+fn an_echo_ends_for_a_client_that_cannot_be_asked_later() {
+    let server = Server::start(&["--echo", "--client-auth", "later"]);
+    for version in VERSIONS {
+        let outcome = server.connect(&[version], b"data");
+        assert!(outcome.failure().contains("alert access_denied"), "{}", outcome.said);
+    }
+    server.wait_for("the client cannot be asked for a certificate after the handshake");
+}
+
+#[test]
+fn an_echo_asks_while_it_goes_on() {
+    let server = Server::start(&["--echo", "--client-auth", "later"]);
+    let options = [&refs(&server.client)[..], &["--post-handshake-auth", "--update-key"]].concat();
+    let data = payload(1 << 20);
+    let outcome = server.connect(&options, &data).success();
+    assert!(outcome.output == data, "{} bytes came back", outcome.output.len());
+    server.wait_for("client=CN=Tercel test client");
 }

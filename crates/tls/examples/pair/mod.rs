@@ -6,7 +6,7 @@ use tercel::pki::Roots;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, ClientConfigBuilder, Connection, Credential, Handshake, Next, Opened, Received,
+    ClientConfig, Connection, Credential, Handshake, MemoryStore, Next, Opened, Policy, Received,
     ServerConfig,
 };
 
@@ -24,18 +24,41 @@ pub(crate) enum Key {
     EcdsaP256,
 }
 
+/// What a handshake is based on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// Certificates; nothing is given out to come back with.
+    Full,
+    /// A session in a ticket.
+    Ticket,
+    /// A session in the server's store, by its id or by a ticket that is a mere name.
+    Stored,
+}
+
+/// A kind of handshake that the examples measure.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) key: Key,
+    pub(crate) basis: Basis,
+}
+
 impl Pair {
-    /// A chain of three (root not sent), defaults otherwise.
+    /// The two sides of a row: a chain of three (root not sent), defaults otherwise. Those that resume have
+    /// something to resume.
     #[allow(dead_code)]
-    pub(crate) fn new(version: ProtocolVersion, key: Key) -> Self {
-        Self::with(version, key, |builder| builder)
+    pub(crate) fn of(row: &Row) -> Self {
+        let pair = Self::new(row.version, row.key, row.basis);
+        if row.basis != Basis::Full {
+            let (mut client, mut server) = pair.connect_ends();
+            assert!(!client.0.facts.resumed);
+            transfer(&mut server, &mut client);
+        }
+        pair
     }
 
-    fn with(
-        version: ProtocolVersion,
-        key: Key,
-        change: impl FnOnce(ClientConfigBuilder) -> ClientConfigBuilder,
-    ) -> Self {
+    /// The two sides before they have met.
+    pub(crate) fn new(version: ProtocolVersion, key: Key, basis: Basis) -> Self {
         let algorithm = match key {
             Key::Rsa2048 => &rcgen::PKCS_RSA_SHA256,
             Key::EcdsaP256 => &rcgen::PKCS_ECDSA_P256_SHA256,
@@ -62,26 +85,21 @@ impl Pair {
         let credential = Credential::new(chain.to_vec(), &private).expect("a credential");
         let mut roots = Roots::new();
         roots.add_der(root.der()).expect("a root");
+        let client = ClientConfig::builder().roots(roots).versions(&[version]);
+        let server = ServerConfig::builder().credential(credential);
+        let (client, server) = match basis {
+            Basis::Full => (client.without_resumption(), server),
+            Basis::Ticket => (client, server),
+            Basis::Stored => {
+                let store = Policy::Here(Arc::new(MemoryStore::default()) as _);
+                (client, server.without_tickets().session_store(store))
+            }
+        };
         Self {
-            client: change(ClientConfig::builder().roots(roots).versions(&[version]))
-                .build()
-                .expect("ok"),
-            server: ServerConfig::builder().credential(credential).build().expect("ok"),
+            client: client.build().expect("ok"),
+            server: server.build().expect("ok"),
             name: "localhost".try_into().expect("a name"),
         }
-    }
-
-    /// The same without resumption: every handshake is a full one.
-    #[allow(dead_code)]
-    pub(crate) fn full(version: ProtocolVersion, key: Key) -> Self {
-        Self::with(version, key, ClientConfigBuilder::without_resumption)
-    }
-
-    /// One whole handshake.
-    #[allow(dead_code)]
-    pub(crate) fn connect(&self) -> (Connection, Connection) {
-        let ((client, _), (server, _)) = self.connect_ends();
-        (client, server)
     }
 
     /// One whole handshake; each connection with what it has received and not read.
@@ -131,6 +149,13 @@ pub(crate) fn client_step(
     step(handshake, received, out)
 }
 
+/// What else a client does to come back: it reads the tickets that came after the handshake.
+#[inline(never)]
+#[allow(dead_code)]
+pub(crate) fn client_step_for_tickets(client: &mut End) {
+    while let Opened::Data(_) = client.0.receiver.open(&mut client.1).expect("opened") {}
+}
+
 /// All that a server does.
 #[inline(never)]
 #[allow(dead_code)]
@@ -157,9 +182,53 @@ fn step(
 }
 
 /// The rows that the examples measure.
-pub(crate) const ROWS: [(ProtocolVersion, Key, &str); 4] = [
-    (ProtocolVersion::TLS1_3, Key::EcdsaP256, "TLS 1.3 full, ECDSA P-256, X25519MLKEM768"),
-    (ProtocolVersion::TLS1_3, Key::Rsa2048, "TLS 1.3 full, RSA-2048, X25519MLKEM768"),
-    (ProtocolVersion::TLS1_2, Key::EcdsaP256, "TLS 1.2 full, ECDSA P-256, X25519"),
-    (ProtocolVersion::TLS1_2, Key::Rsa2048, "TLS 1.2 full, RSA-2048, X25519"),
+pub(crate) const ROWS: [Row; 8] = [
+    Row {
+        name: "TLS 1.3 full, ECDSA P-256, X25519MLKEM768",
+        version: ProtocolVersion::TLS1_3,
+        key: Key::EcdsaP256,
+        basis: Basis::Full,
+    },
+    Row {
+        name: "TLS 1.3 full, RSA-2048, X25519MLKEM768",
+        version: ProtocolVersion::TLS1_3,
+        key: Key::Rsa2048,
+        basis: Basis::Full,
+    },
+    Row {
+        name: "TLS 1.2 full, ECDSA P-256, X25519",
+        version: ProtocolVersion::TLS1_2,
+        key: Key::EcdsaP256,
+        basis: Basis::Full,
+    },
+    Row {
+        name: "TLS 1.2 full, RSA-2048, X25519",
+        version: ProtocolVersion::TLS1_2,
+        key: Key::Rsa2048,
+        basis: Basis::Full,
+    },
+    Row {
+        name: "TLS 1.3 resumed by ticket, X25519MLKEM768",
+        version: ProtocolVersion::TLS1_3,
+        key: Key::EcdsaP256,
+        basis: Basis::Ticket,
+    },
+    Row {
+        name: "TLS 1.3 resumed from store, X25519MLKEM768",
+        version: ProtocolVersion::TLS1_3,
+        key: Key::EcdsaP256,
+        basis: Basis::Stored,
+    },
+    Row {
+        name: "TLS 1.2 resumed by ticket",
+        version: ProtocolVersion::TLS1_2,
+        key: Key::EcdsaP256,
+        basis: Basis::Ticket,
+    },
+    Row {
+        name: "TLS 1.2 resumed by id",
+        version: ProtocolVersion::TLS1_2,
+        key: Key::EcdsaP256,
+        basis: Basis::Stored,
+    },
 ];

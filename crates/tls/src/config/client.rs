@@ -53,6 +53,7 @@ pub struct ClientConfig {
     pub(crate) grease: bool,
     pub(crate) fallback_scsv: bool,
     pub(crate) require_secure_renegotiation: bool,
+    pub(crate) post_handshake_auth: bool,
     pub(crate) resumption: ClientResumption,
 }
 
@@ -80,6 +81,7 @@ impl ClientConfig {
             grease: false,
             fallback_scsv: false,
             require_secure_renegotiation: true,
+            post_handshake_auth: false,
             resumption: ClientResumption::new(),
             default_store: true,
         }
@@ -108,6 +110,7 @@ pub struct ClientConfigBuilder {
     grease: bool,
     fallback_scsv: bool,
     require_secure_renegotiation: bool,
+    post_handshake_auth: bool,
     resumption: ClientResumption,
     default_store: bool,
 }
@@ -176,6 +179,15 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.client_certificate_types = Some(types.to_vec());
+        self
+    }
+
+    /// Lets servers ask for a certificate after the handshake too (TLS 1.3). Default: off. The receiver
+    /// then yields [`crate::Opened::CertificateRequested`], which has to be answered;
+    /// [`crate::Stream`] answers by itself. HTTP/2 does not allow it. RFC 9846 4.3.6, 4.7.2, RFC 8740
+    #[must_use]
+    pub fn post_handshake_auth(mut self, on: bool) -> Self {
+        self.post_handshake_auth = on;
         self
     }
 
@@ -359,6 +371,7 @@ impl ClientConfigBuilder {
             grease: self.grease,
             fallback_scsv: self.fallback_scsv,
             require_secure_renegotiation: self.require_secure_renegotiation,
+            post_handshake_auth: self.post_handshake_auth,
         }))
     }
 }

@@ -53,7 +53,7 @@ pub struct ServerConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ClientAuth {
-    /// They are not asked.
+    /// They are not asked in the handshake.
     #[default]
     None,
     /// They are asked, and may decline.
@@ -183,7 +183,8 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Asks clients for certificates that end in one of these roots.
+    /// Asks clients for certificates that end in one of these roots. With [`ClientAuth::None`] they are
+    /// asked only after the handshake, by [`crate::Connection::request_certificate`].
     #[must_use]
     pub fn client_auth(mut self, demand: ClientAuth, roots: Roots) -> Self {
         self.client_auth = demand;
@@ -201,7 +202,7 @@ impl ServerConfigBuilder {
 
     /// Asks clients for certificates and accepts one of these raw public keys
     /// (`SubjectPublicKeyInfo`), besides the chains that the roots or the verifier accept, if there
-    /// are any. RFC 7250
+    /// are any. Clients that are not asked in the handshake show no raw key after it. RFC 7250
     #[must_use]
     pub fn client_raw_keys(
         mut self,

@@ -5,7 +5,7 @@
 
 use super::credential::Credential;
 use super::server::{ServerConfig, ServerConfigBuilder};
-use crate::handshake::tls13::auth::compress_ahead;
+use crate::connection::authentication::certificate::compress_ahead;
 
 impl ServerConfigBuilder {
     /// Whether clients that are asked for a certificate are asked for an OCSP staple too (TLS 1.3; TLS 1.2

@@ -31,6 +31,9 @@ pub struct Facts {
     pub extended_main_secret: bool,
     /// TLS 1.2: whether the peer indicated secure renegotiation; always true in TLS 1.3. RFC 5746
     pub secure_renegotiation: bool,
+    /// TLS 1.3: whether the client offered to be asked for a certificate after the handshake.
+    /// RFC 9846 4.3.6
+    pub post_handshake_auth: bool,
     /// On a client: whether the server sent the padding that it was asked for.
     pub server_padding: bool,
     /// On a server that resumed a session of TLS 1.3: by how many milliseconds the client thinks its ticket
@@ -105,6 +108,7 @@ impl Facts {
             resumed: false,
             extended_main_secret: version == ProtocolVersion::TLS1_3,
             secure_renegotiation: version == ProtocolVersion::TLS1_3,
+            post_handshake_auth: false,
             server_padding: false,
             ticket_age_skew: None,
             early_data: EarlyData::NotOffered,

@@ -50,6 +50,11 @@ impl Link {
         self.0.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
     }
 
+    /// Whether both are of one connection.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// A link on which these signals are set, of those that a connection goes on with.
     pub(crate) fn from_word(word: u32) -> Option<Self> {
         let known = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED;

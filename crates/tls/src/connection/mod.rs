@@ -3,6 +3,7 @@
 //! After the handshake TLS is a matter of events, not of sequence, so everything here is plain
 //! synchronous code. Must not know: handshakes. Next: [`sender`], [`receiver`].
 
+pub(crate) mod authentication;
 pub(crate) mod buffer;
 pub(crate) mod export;
 pub(crate) mod facts;
@@ -16,6 +17,7 @@ pub(crate) mod stream;
 pub(crate) mod tickets;
 pub(crate) mod traffic_keys;
 
+use authentication::requester::CertificateRequester;
 use export::Exporter;
 use facts::Facts;
 use receiver::Receiver;
@@ -37,6 +39,9 @@ pub struct Connection {
     pub exporter: Exporter,
     /// The same for early data, where it was accepted or offered. RFC 9846 7.5
     pub early_exporter: Option<Box<Exporter>>,
+    /// Server: asks for the client's certificate, if the client offered to be asked after the handshake
+    /// and the configuration says by whom clients are judged. RFC 9846 4.7.2
+    pub requester: Option<CertificateRequester>,
 }
 
 impl Connection {

@@ -1,17 +1,22 @@
-//! What may come after the handshake besides data: alerts, KeyUpdate, NewSessionTicket. RFC 9846 4.7, 6
+//! What may come after the handshake besides data: alerts, KeyUpdate, NewSessionTicket, authentication.
+//! RFC 9846 4.7, 6
 //!
 //! Events without an order, so they are handlers, not a sequence.
-//! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller.
+//! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller;
+//! [`super::authentication`].
 
+use tercel_pki::Refusal;
 use tercel_wire::{
     AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate,
     KeyUpdateRequest, NewSessionTicket, ProtocolVersion,
 };
 
+use super::authentication::server::Expecting;
+use super::authentication::{Authentication, Event};
 use super::link::Link;
 use super::tickets::TicketTaker;
 use crate::config::policy::Side;
-use crate::error::{Error, Peer};
+use crate::error::{Error, Misuse, Peer};
 use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
@@ -25,6 +30,8 @@ pub(crate) struct PostHandshake {
     pub(super) keys: Option<Keys>,
     /// Client: what takes tickets, if they are wanted.
     pub(super) tickets: Option<Box<TicketTaker>>,
+    /// Where certificates may be asked for.
+    pub(super) authentication: Option<Box<Authentication>>,
     pub(super) joiner: Joiner,
     pub(super) updates: u64,
     pub(super) updates_in_a_row: u8,
@@ -44,12 +51,14 @@ impl PostHandshake {
         version: ProtocolVersion,
         keys: Option<Keys>,
         tickets: Option<Box<TicketTaker>>,
+        authentication: Option<Box<Authentication>>,
     ) -> Self {
         Self {
             side,
             version,
             keys,
             tickets,
+            authentication,
             joiner: Joiner::default(),
             updates: 0,
             updates_in_a_row: 0,
@@ -72,7 +81,44 @@ impl PostHandshake {
                 self.tickets = None;
             }
         }
+        if let Some(authentication) = &self.authentication {
+            authentication.application_data()?;
+        }
         if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
+    }
+
+    /// What the caller has to hear before anything that follows.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        self.authentication.as_mut()?.next_event()
+    }
+
+    /// Server: where answers to requests for a certificate are expected.
+    pub(crate) fn expecting(&mut self) -> Result<&mut Expecting, Error> {
+        if self.version != ProtocolVersion::TLS1_3 {
+            return Err(Misuse::WrongVersion.into());
+        }
+        let expecting = || Box::new(Authentication::Expecting(Expecting::default()));
+        match self.authentication.get_or_insert_with(expecting).as_mut() {
+            Authentication::Expecting(expecting) => Ok(expecting),
+            Authentication::Answering(_) => Err(Misuse::InvalidArgument.into()),
+        }
+    }
+
+    /// Nothing of an authentication after the handshake is open: what that rests on, a running hash, cannot be
+    /// handed over.
+    pub(super) fn check_idle(&self) -> Result<(), Error> {
+        match self.authentication.as_deref() {
+            None => Ok(()),
+            Some(Authentication::Expecting(expecting)) if expecting.is_idle() => Ok(()),
+            Some(_) => Err(Misuse::CertificateAwaited.into()),
+        }
+    }
+
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        match self.authentication.as_deref()? {
+            Authentication::Expecting(expecting) => expecting.refusal(),
+            Authentication::Answering(_) => None,
+        }
     }
 
     /// Handles the content of a record that is not application data.
@@ -124,6 +170,12 @@ impl PostHandshake {
                 | (HandshakeType::CLIENT_HELLO, Side::Server) => Peer::Renegotiation.into(),
                 _ => Peer::UnexpectedMessage.into(),
             });
+        }
+        let secret = self.keys.as_ref().and_then(Keys::traffic_secret);
+        if let (Some(authentication), Some(secret)) = (&mut self.authentication, secret) {
+            if authentication.take(kind, message, secret)? {
+                return Ok(());
+            }
         }
         match (kind, self.side) {
             (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener, link),
@@ -216,7 +268,7 @@ mod tests {
 
     #[test]
     fn empty_records_do_not_end_a_row_of_warning_alerts() {
-        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None, None);
+        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None, None, None);
         let warning = [AlertLevel::WARNING.0, AlertDescription::USER_CANCELED.0];
         let (mut opener, link) = (Opener::new(), Link::default());
         let row = (0..1000).try_for_each(|_| {

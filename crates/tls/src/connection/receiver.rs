@@ -5,6 +5,9 @@
 
 use tercel_wire::ContentType;
 
+use super::authentication::Event;
+use super::authentication::client::CertificateRequested;
+use super::authentication::server::ClientCertificate;
 use super::buffer::Received;
 use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
@@ -38,10 +41,15 @@ pub enum Opened<'a> {
     More,
     /// The peer sent close_notify: no more data will come. RFC 9846 6.1
     Closed,
+    /// Client: the server asks for our certificate, which [`crate::Sender::authenticate`] answers.
+    /// RFC 9846 4.7.2
+    CertificateRequested(CertificateRequested),
+    /// Server: the client answered a request for its certificate. RFC 9846 4.7.2
+    ClientCertificate(ClientCertificate),
 }
 
 /// What [`Receiver::open_into`] found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filled {
     /// This many bytes of application data were written to the front of the output.
@@ -52,6 +60,10 @@ pub enum Filled {
     TooSmall,
     /// The peer sent close_notify: no more data will come. RFC 9846 6.1
     Closed,
+    /// See [`Opened::CertificateRequested`].
+    CertificateRequested(CertificateRequested),
+    /// See [`Opened::ClientCertificate`].
+    ClientCertificate(ClientCertificate),
 }
 
 impl Receiver {
@@ -79,6 +91,13 @@ impl Receiver {
                 State::Closed => return Ok(Opened::Closed),
                 State::Failed(error) => return Err(error),
             }
+            match self.post.next_event() {
+                None => {}
+                Some(Event::Requested(request)) => {
+                    return Ok(Opened::CertificateRequested(request));
+                }
+                Some(Event::Answered(answer)) => return Ok(Opened::ClientCertificate(answer)),
+            }
             let Some((length, data)) = self.next(received)? else { return Ok(Opened::More) };
             let Some(range) = data else { continue };
             let record = received.take(length);
@@ -96,6 +115,13 @@ impl Receiver {
                 State::Open => {}
                 State::Closed => return Ok(Filled::Closed),
                 State::Failed(error) => return Err(error),
+            }
+            match self.post.next_event() {
+                None => {}
+                Some(Event::Requested(request)) => {
+                    return Ok(Filled::CertificateRequested(request));
+                }
+                Some(Event::Answered(answer)) => return Ok(Filled::ClientCertificate(answer)),
             }
             let framed = self.opener.frame(received.unread());
             let Some(frame) = framed.map_err(|error| self.fail(error))? else {
@@ -169,6 +195,14 @@ impl Receiver {
     #[must_use]
     pub fn max_opened_length(&self) -> usize {
         crate::record::limits::MAX_PROTECTED_TLS12
+    }
+
+    pub(crate) fn post_mut(&mut self) -> &mut PostHandshake {
+        &mut self.post
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
     }
 
     pub(crate) fn post(&self) -> &PostHandshake {

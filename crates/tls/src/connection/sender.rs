@@ -10,6 +10,7 @@ use tercel_wire::{
 use super::link::Link;
 use crate::error::{Error, Local, Misuse};
 use crate::keys::direction::Keys;
+use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
 
@@ -227,6 +228,26 @@ impl Sender {
 
     pub(crate) fn keys(&self) -> Option<&Keys> {
         self.keys.as_ref()
+    }
+
+    /// Seals handshake messages made under the secret of the moment, of which no update of the key may
+    /// part any from the others, if `link` is this connection's. Gives what `make` gives beside them.
+    pub(crate) fn seal_messages<T>(
+        &mut self,
+        link: &Link,
+        make: impl FnOnce(&TrafficSecret) -> Result<(Vec<u8>, T), Error>,
+        out: &mut Vec<u8>,
+    ) -> Result<T, Error> {
+        if !self.link.is(link) {
+            return Err(Misuse::InvalidArgument.into());
+        }
+        self.control(out)?;
+        self.require_open()?;
+        self.wake()?;
+        let secret = self.keys.as_ref().and_then(Keys::traffic_secret);
+        let (messages, made) = make(secret.ok_or(Misuse::WrongVersion)?)?;
+        self.sealer.seal_to(ContentType::HANDSHAKE, &messages, out)?;
+        Ok(made)
     }
 
     pub(super) fn require_open(&self) -> Result<(), Error> {

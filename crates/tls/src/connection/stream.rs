@@ -6,14 +6,20 @@
 use std::io::{self, Read, Write};
 
 use super::Connection;
+use super::authentication::client::CertificateRequested;
+use super::authentication::server::ClientCertificate;
 use super::buffer::Received;
 use super::receiver::{Filled, Opened};
-use crate::error::Error;
+use crate::config::server::ClientAuth;
+use crate::error::{Error, Local};
+use crate::record::limits;
 
 /// A TLS stream over anything that reads and writes.
 ///
 /// `read` returns 0 after the peer's close_notify; an end of the transport without it is
-/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation. What a transport that
+/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation. A client that offers
+/// authentication after the handshake answers requests for it while it reads, by the credentials of its
+/// configuration; questions are not answered. What a transport that
 /// times out did not take is sent by the next `write` or `flush`.
 #[derive(Debug)]
 pub struct Stream<T> {
@@ -25,13 +31,23 @@ pub struct Stream<T> {
     taken: usize,
     /// Records that the transport has not taken yet. They cannot be sealed again, so they are kept.
     sealed: Vec<u8>,
+    /// Server: answers to requests for a certificate that nobody has taken.
+    certificates: Vec<ClientCertificate>,
 }
 
 impl<T: Read + Write> Stream<T> {
     /// Joins a connection with its transport. `received` holds what the handshake has read too far.
     #[must_use]
     pub fn new(transport: T, connection: Connection, received: Received) -> Self {
-        Self { transport, connection, received, opened: Vec::new(), taken: 0, sealed: Vec::new() }
+        Self {
+            transport,
+            connection,
+            received,
+            opened: Vec::new(),
+            taken: 0,
+            sealed: Vec::new(),
+            certificates: Vec::new(),
+        }
     }
 
     /// The connection.
@@ -71,6 +87,56 @@ impl<T: Read + Write> Stream<T> {
         self.send_sealed()
     }
 
+    /// Server: asks for the client's certificate, as [`Connection::request_certificate`], without
+    /// waiting: the answer comes with later reads, see [`Self::take_client_certificates`]. RFC 9846 4.7.2
+    ///
+    /// # Errors
+    /// Those of [`Connection::request_certificate`] and of the transport.
+    pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
+        let context = self.connection.request_certificate(demand, &mut self.sealed);
+        let context = context.map_err(to_io)?;
+        self.send_sealed()?;
+        self.transport.flush()?;
+        Ok(context)
+    }
+
+    /// Server: asks for the client's certificate and waits for the answer (TLS 1.3). Data that comes
+    /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
+    /// that declines is refused. RFC 9846 4.7.2
+    ///
+    /// # Errors
+    /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead
+    /// of answering, [`io::ErrorKind::UnexpectedEof`].
+    pub fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate> {
+        let context = self.request_certificate(demand)?;
+        loop {
+            let found = self.certificates.iter().position(|answer| answer.context() == context);
+            if let Some(place) = found {
+                return Ok(self.certificates.swap_remove(place));
+            }
+            let step = self.open_aside();
+            let _ = self.send_control();
+            match step.map_err(to_io)? {
+                Aside::Something if self.opened.len() > limits::MAX_HELD_DATA => {
+                    return Err(io::Error::other("too much data instead of a certificate"));
+                }
+                Aside::Something => {}
+                Aside::Closed => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Aside::More => {
+                    if self.received.read_from(&mut self.transport)? == 0 {
+                        self.connection.receiver.end_of_input().map_err(to_io)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Server: the answers to requests for a certificate, as far as they came with what was read.
+    #[must_use]
+    pub fn take_client_certificates(&mut self) -> Vec<ClientCertificate> {
+        core::mem::take(&mut self.certificates)
+    }
+
     /// Lets go of the memory that nothing needs before the next read or write: [`Connection::park`], and
     /// buffers. What is unread or unsent stays.
     pub fn park(&mut self) {
@@ -85,9 +151,10 @@ impl<T: Read + Write> Stream<T> {
     /// Takes the stream apart, if nothing would be lost by it.
     ///
     /// # Errors
-    /// The stream itself, while plaintext is unread that was opened, or records are unsent.
+    /// The stream itself, while plaintext is unread that was opened, records are unsent, or a client's
+    /// certificate is not taken.
     pub fn into_parts(self) -> Result<(T, Connection, Received), Box<Self>> {
-        if !self.opened.is_empty() || !self.sealed.is_empty() {
+        if !self.opened.is_empty() || !self.sealed.is_empty() || !self.certificates.is_empty() {
             return Err(Box::new(self));
         }
         Ok((self.transport, self.connection, self.received))
@@ -131,17 +198,35 @@ impl<T: Read + Write> Stream<T> {
         count
     }
 
-    fn open_aside(&mut self) -> Result<bool, Error> {
+    /// Opens what comes next; data is put behind that which waits to be read.
+    fn open_aside(&mut self) -> Result<Aside, Error> {
         match self.connection.receiver.open(&mut self.received)? {
-            Opened::Data(data) => {
-                self.opened.clear();
-                self.opened.extend_from_slice(data);
-                self.taken = 0;
-                Ok(true)
-            }
-            Opened::More | Opened::Closed => Ok(false),
+            Opened::Data(data) => self.opened.extend_from_slice(data),
+            Opened::CertificateRequested(request) => self.answer(request)?,
+            Opened::ClientCertificate(certificate) => self.certificates.push(certificate),
+            Opened::More => return Ok(Aside::More),
+            Opened::Closed => return Ok(Aside::Closed),
+        }
+        Ok(Aside::Something)
+    }
+
+    /// Answers a request for our certificate as the configuration says. RFC 9846 4.7.2
+    fn answer(&mut self, request: CertificateRequested) -> Result<(), Error> {
+        let credential = request.select()?;
+        let sender = &mut self.connection.sender;
+        match sender.authenticate(request, credential.as_ref(), &mut self.sealed) {
+            // Who has closed says nothing more, and reads on.
+            Err(Error::Local(Local::Closed)) => Ok(()),
+            other => other,
         }
     }
+}
+
+/// What [`Stream::open_aside`] found.
+enum Aside {
+    Something,
+    More,
+    Closed,
 }
 
 impl<T: Read + Write> Read for Stream<T> {
@@ -161,12 +246,19 @@ impl<T: Read + Write> Read for Stream<T> {
                 },
                 other => other,
             };
+            let filled = match filled {
+                Ok(Filled::CertificateRequested(request)) => {
+                    self.answer(request).map(|()| Filled::TooSmall)
+                }
+                other => other,
+            };
             // What cannot be sent is the next write's trouble: it may not hide what was read.
             let _ = self.send_control();
             match filled.map_err(to_io)? {
                 Filled::Data(count) => return Ok(count),
                 Filled::Closed => return Ok(0),
-                Filled::TooSmall => {}
+                Filled::ClientCertificate(certificate) => self.certificates.push(certificate),
+                Filled::TooSmall | Filled::CertificateRequested(_) => {}
                 Filled::More => {
                     if self.received.read_from(&mut self.transport)? == 0 {
                         self.connection.receiver.end_of_input().map_err(to_io)?;

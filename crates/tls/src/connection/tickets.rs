@@ -9,6 +9,7 @@ use tercel_wire::{NewSessionTicket, TlsFlags};
 
 use crate::config::policy::Clock;
 use crate::keys::tls13::ResumptionSecret;
+use crate::record::limits;
 use crate::session::client_store::{ClientSessionKey, ClientSessionStore};
 use crate::session::state::Session;
 
@@ -37,7 +38,7 @@ impl TicketTaker {
         let Some(left) = self.left.checked_sub(1) else { return };
         self.left = left;
         // A lifetime of zero means: discard at once. RFC 9846 4.7.1
-        if ticket.ticket_lifetime == 0 {
+        if ticket.ticket_lifetime == 0 || ticket.ticket.len() > limits::MAX_KEPT_TICKET {
             return;
         }
         let session = &mut self.template;
@@ -50,7 +51,7 @@ impl TicketTaker {
             flags.is_some_and(|flags| flags.has(TlsFlags::RESUMPTION_ACROSS_NAMES));
         session.identity = ticket.ticket.to_vec();
         session.secret = self.secret.psk(ticket.ticket_nonce);
-        if let Some(bytes) = session.to_bytes() {
+        if let Some(bytes) = session.to_stored_bytes() {
             if session.across_names {
                 self.store.put_across_names(&self.key, bytes, session.expires());
             } else {

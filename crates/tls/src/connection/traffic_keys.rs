@@ -77,7 +77,8 @@ impl Connection {
     ///
     /// # Errors
     /// The connection, with the reason: [`Misuse::UnreadInput`] while `received` is not empty,
-    /// [`Misuse::HalfMessage`] while the rest of a handshake message is to come, [`Misuse::ControlPending`] while
+    /// [`Misuse::HalfMessage`] while the rest of a handshake message is to come, [`Misuse::CertificateAwaited`] as for
+    /// [`Self::save`], [`Misuse::ControlPending`] while
     /// [`crate::Sender::control`] has something to send, [`Misuse::UpdateAwaited`] while the peer has not granted
     /// a key update; [`Local::Closed`] and [`Local::Failed`] when there is nothing more to send.
     pub fn export_traffic_keys(self, received: &Received) -> Result<TrafficKeys, NotHandedOver> {
@@ -107,6 +108,7 @@ impl Connection {
         if !receiver.post.joiner.is_empty() {
             return Err(Misuse::HalfMessage.into());
         }
+        receiver.post.check_idle()?;
         if sender.is_pending() {
             return Err(Misuse::ControlPending.into());
         }

@@ -69,6 +69,12 @@ impl fmt::Display for Peer {
             Self::BadChangeCipherSpec => "malformed change_cipher_spec",
             Self::TooManyChangeCipherSpecs => "too many change_cipher_spec records",
             Self::TooManyKeyUpdates => "too many key updates without data between them",
+            Self::TooManyCertificateRequests => {
+                "too many requests for a certificate wait for an answer"
+            }
+            Self::InterruptedAuthentication => {
+                "something stands between the messages of an authentication"
+            }
             Self::TooMuchSkippedEarlyData => "too much early data after it was rejected",
             Self::ExcessHandshakeData => "a handshake message crosses a change of keys",
             Self::InterruptedHandshakeMessage => {
@@ -189,9 +195,15 @@ impl fmt::Display for Misuse {
             Self::OutputTooSmall => "the output is too small for a record",
             Self::WrongVersion => "the version in use has no such operation",
             Self::InvalidArgument => "a length or value is out of range",
+            Self::NoPostHandshakeAuth => {
+                "the client did not offer authentication after the handshake, or no verifier is set"
+            }
+            Self::TooManyCertificateRequests => "too many requests for a certificate are open",
+            Self::KeyElsewhere => "the key of the credential is elsewhere",
             Self::UnreadInput => "bytes were received that have to be read first",
             Self::HalfMessage => "the rest of a handshake message has to be read first",
             Self::ControlPending => "a protocol message is pending and has to be sent first",
+            Self::CertificateAwaited => "a certificate may still be asked for, or is awaited",
             Self::UpdateAwaited => {
                 "the peer has been asked for a key update and has to grant it first"
             }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use pki_types::ServerName;
+use tercel_wire::ProtocolVersion;
 
 use super::flow::Flow;
 use super::identity::{self, Shown};
@@ -15,6 +16,7 @@ use crate::connection::tickets::{MAX_TICKETS, TicketTaker};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
+use crate::record::limits;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
 
@@ -67,9 +69,9 @@ fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
     let mut bytes = store.take(&key(config, to), now)?;
-    let session = Session::from_bytes(&bytes);
+    let session = Session::from_stored_bytes(&bytes);
     tercel_crypto::wipe(&mut bytes);
-    let session = session.filter(|session| session.is_fresh(now))?;
+    let session = session.filter(|session| session.is_fresh(now) && can_be_named(session))?;
     // The server's certificate bounds what was made with it.
     let expired = |leaf| tercel_pki::not_after(leaf).map_or(true, |end| end < now);
     if session.peer_chain.first().is_some_and(expired) {
@@ -78,6 +80,16 @@ fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
     let offered = config.common.usable_suites().any(|suite| suite == session.suite);
     offered.then_some(session)
 }
+
+/// Whether a hello has room for the ticket or the id.
+fn can_be_named(session: &Session) -> bool {
+    let is_ticket = session.by_ticket || session.version == ProtocolVersion::TLS1_3;
+    let most = if is_ticket { limits::MAX_KEPT_TICKET } else { MAX_SESSION_ID };
+    (1..=most).contains(&session.identity.len())
+}
+
+/// `opaque SessionID<0..32>`. RFC 5246 7.4.1.2
+const MAX_SESSION_ID: usize = 32;
 
 /// A session after this handshake; the secret and what belongs to one ticket are still to come.
 pub(crate) fn template(
@@ -102,11 +114,11 @@ pub(crate) fn taker(
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
-    secret: ResumptionSecret,
+    secret: impl FnOnce() -> ResumptionSecret,
 ) -> Option<Box<TicketTaker>> {
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketTaker {
-        secret,
+        secret: secret(),
         template: template(config, &to.name, facts, suite, authenticated),
         key: key(config, to),
         store: Arc::clone(store),
@@ -126,7 +138,7 @@ pub(crate) fn keep_ticket(
     (hint, ticket): (u32, Vec<u8>),
 ) {
     // An empty ticket is none. RFC 5077 3.3
-    if ticket.is_empty() {
+    if ticket.is_empty() || ticket.len() > limits::MAX_KEPT_TICKET {
         return;
     }
     session.identity = ticket;
@@ -138,7 +150,7 @@ pub(crate) fn keep_ticket(
 
 /// Keeps a session.
 pub(crate) fn keep(config: &ClientConfig, to: &Destination, session: &Session) {
-    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_bytes()) {
+    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_stored_bytes()) {
         store.put(&key(config, to), bytes, session.expires());
     }
 }

@@ -11,6 +11,9 @@ use super::flow::{Command, Post, Wanted};
 use super::question::Question;
 use crate::config::policy::Side;
 use crate::connection::Connection;
+use crate::connection::authentication::Authentication;
+use crate::connection::authentication::client::Answering;
+use crate::connection::authentication::requester::CertificateRequester;
 use crate::connection::buffer::Received;
 use crate::connection::link::Link;
 use crate::connection::post_handshake::{self, PostHandshake};
@@ -338,7 +341,12 @@ impl Driver {
         sender.set_version(version);
         let opener = core::mem::replace(&mut self.opener, Opener::new());
         let keys = self.read_keys.take();
-        let post = PostHandshake::new(self.side, version, keys, established.tickets);
+        let answering = established
+            .answering
+            .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));
+        let requester =
+            established.requesting.map(|context| CertificateRequester::new(context.of(&link)));
+        let post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
         let truncation = established.tolerate_truncation;
         Ok(Connection {
             sender,
@@ -346,6 +354,7 @@ impl Driver {
             facts: established.facts,
             exporter: established.exporter,
             early_exporter: established.early_exporter,
+            requester,
         })
     }
 }

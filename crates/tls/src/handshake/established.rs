@@ -2,6 +2,9 @@
 //!
 //! Must not know: records. Next: [`super::driver`], which makes a connection of it.
 
+use crate::config::client::ClientConfig;
+use crate::config::server::ServerConfig;
+use crate::connection::authentication::HandshakeContext;
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::connection::tickets::TicketTaker;
@@ -14,4 +17,8 @@ pub(crate) struct Established {
     pub(crate) tolerate_truncation: bool,
     /// Client of TLS 1.3: what takes the tickets that will come.
     pub(crate) tickets: Option<Box<TicketTaker>>,
+    /// Client of TLS 1.3: for the server's requests for a certificate, if it may make them.
+    pub(crate) answering: Option<Box<HandshakeContext<ClientConfig>>>,
+    /// Server of TLS 1.3: for our requests for a certificate, if we may make them.
+    pub(crate) requesting: Option<Box<HandshakeContext<ServerConfig>>>,
 }

@@ -5,7 +5,6 @@
 //! Must not know: sockets, clocks. Next: [`driver`], then `tls13/server.rs`.
 
 pub(crate) mod client_session;
-pub(crate) mod compression;
 pub(crate) mod coroutine;
 pub(crate) mod driver;
 pub(crate) mod established;

@@ -23,6 +23,7 @@ use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::pre_shared_key::request::PreSharedKeyRequest;
 use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
+use crate::connection::authentication::certificate::credential_request;
 use crate::handshake::hello::negotiate;
 use crate::handshake::pre_shared_key;
 
@@ -185,23 +186,8 @@ pub(crate) fn request_from_message(
     version: ProtocolVersion,
     certificate_type: CertificateType,
 ) -> Option<CredentialRequest<'_>> {
-    let certificate_types = certificate_types::only(certificate_type);
     if version == ProtocolVersion::TLS1_3 {
-        let request = CertificateRequest::parse(body).ok()?;
-        return Some(CredentialRequest {
-            side: Side::Client,
-            version,
-            server_name: None,
-            known: SchemeSet::of(request.extensions.signature_algorithms?),
-            known_in_certificates: request.extensions.signature_algorithms_cert.map(SchemeSet::of),
-            signature_schemes: request.extensions.signature_algorithms?,
-            certificate_signature_schemes: request.extensions.signature_algorithms_cert,
-            groups: None,
-            certificate_types,
-            key_kinds: (true, true),
-            client_certificate_types: None,
-            authorities: request.extensions.certificate_authorities,
-        });
+        return credential_request(&CertificateRequest::parse(body).ok()?, certificate_type);
     }
     let request = CertificateRequestTls12::parse(body).ok()?;
     Some(CredentialRequest {
@@ -213,7 +199,7 @@ pub(crate) fn request_from_message(
         signature_schemes: request.supported_signature_algorithms,
         certificate_signature_schemes: None,
         groups: None,
-        certificate_types,
+        certificate_types: certificate_types::only(certificate_type),
         key_kinds: negotiate::key_kinds_of(&request),
         client_certificate_types: Some(request.certificate_types),
         authorities: Some(request.certificate_authorities),

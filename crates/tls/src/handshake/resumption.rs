@@ -15,7 +15,13 @@ use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::session::state::Session;
-use crate::ticket::TicketSealer;
+
+/// A session that a client named.
+pub(crate) struct Found {
+    pub(crate) session: Box<Session>,
+    /// It lay in a store of ours, where it still is.
+    pub(crate) is_stored: bool,
+}
 
 /// The session that a ticket or id names, wherever it is kept. Who asks for one that may be used once
 /// takes it with [`claim`] when it is clear that it will be used; an application that is asked takes it at once.
@@ -24,36 +30,44 @@ pub(crate) async fn find(
     config: &ServerConfig,
     name: &[u8],
     single_use: bool,
-) -> Result<Option<Box<Session>>, Error> {
+) -> Result<Option<Found>, Error> {
     let now = config.common.clock.now();
     let resumption = &config.resumption;
-    let sealed = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now));
-    let bytes = match (sealed, &resumption.store) {
-        (Some(bytes), _) => Some(bytes),
-        (None, None) => None,
+    if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now)) {
+        let session = read(bytes, Session::from_bytes);
+        return Ok(session.map(|session| Found { session, is_stored: false }));
+    }
+    let (bytes, is_stored) = match &resumption.store {
+        None => (None, false),
         // One that may be used once is looked at here and taken by `claim`.
-        (None, Some(Policy::Here(store))) => store.get(name, now),
-        (None, Some(Policy::Ask)) => {
+        Some(Policy::Here(store)) => (store.get(name, now), true),
+        Some(Policy::Ask) => {
             let question = FindSessionQuestion { identity: name.to_vec(), single_use };
             match flow.ask(Question::FindSession(question)).await {
-                Answer::Session(bytes) => bytes,
+                Answer::Session(bytes) => (bytes, false),
                 _ => return Err(wrong_answer()),
             }
         }
     };
-    let Some(mut bytes) = bytes else { return Ok(None) };
-    let session = Session::from_bytes(&bytes);
+    let session = bytes.and_then(|bytes| read(bytes, Session::from_stored_bytes));
+    Ok(session.map(|session| Found { session, is_stored }))
+}
+
+fn read(
+    mut bytes: Vec<u8>,
+    how: impl FnOnce(&[u8]) -> Option<Box<Session>>,
+) -> Option<Box<Session>> {
+    let session = how(&bytes);
     tercel_crypto::wipe(&mut bytes);
-    Ok(session)
+    session
 }
 
 /// Takes a session that may be used once out of its store: `false` if somebody else was faster.
 pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
-    let resumption = &config.resumption;
-    let now = config.common.clock.now();
-    let Some(Policy::Here(store)) = &resumption.store else { return true };
-    let is_sealed = |tickets: &dyn TicketSealer| tickets.open(name, now).is_some();
-    store.take(name, now).is_some() || resumption.tickets.as_deref().is_some_and(is_sealed)
+    let Some(Policy::Here(store)) = &config.resumption.store else { return false };
+    let Some(mut bytes) = store.take(name, config.common.clock.now()) else { return false };
+    tercel_crypto::wipe(&mut bytes);
+    true
 }
 
 /// Whether a session was made by a configuration like this one, for this name, and is not too old.
@@ -152,8 +166,8 @@ pub(crate) fn issue(
     session: &Session,
     facts: &mut Facts,
 ) -> Option<Vec<u8>> {
-    let bytes = session.to_bytes()?;
-    let Some(store) = &config.resumption.store else { return seal(config, bytes) };
+    let Some(store) = &config.resumption.store else { return seal(config, session) };
+    let bytes = session.to_stored_bytes()?;
     let mut name = [0_u8; 32];
     tercel_crypto::fill_random(&mut name).ok()?;
     keep(store, name.to_vec(), bytes, session.expires(), facts);
@@ -161,11 +175,13 @@ pub(crate) fn issue(
 }
 
 /// Seals a session into a ticket.
-pub(crate) fn seal(config: &ServerConfig, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> {
     let tickets = config.resumption.tickets.as_ref()?;
+    let mut bytes = session.to_bytes()?;
     let ticket = tickets.seal(&bytes, config.common.clock.now());
     tercel_crypto::wipe(&mut bytes);
-    ticket
+    // An application's own sealer may give what no message can carry. RFC 9846 4.7.1
+    ticket.filter(|ticket| (1..=0xffff).contains(&ticket.len()))
 }
 
 /// Stores a session, or leaves it to the application as an event.

@@ -1,18 +1,18 @@
-//! Handshake signatures: made by a credential, checked against a peer's key.
+//! Handshake signatures, made by a credential.
 //! RFC 9846 4.5.2, RFC 5246 4.7
 //!
-//! Must not know: which message carries the signature. Next: `config/scheme.rs`.
+//! Must not know: which message carries the signature. Next: `connection/authentication/shown.rs`,
+//! which checks a peer's.
 
 use std::sync::Arc;
 
-use tercel_wire::{ProtocolVersion, SignatureScheme};
+use tercel_wire::SignatureScheme;
 
 use super::flow::{Flow, wrong_answer};
-use super::identity::Shown;
 use super::question::{Answer, Question, SignQuestion};
 use crate::config::credential::{Credential, Key};
 use crate::config::scheme;
-use crate::error::{Error, Local, Peer};
+use crate::error::{Error, Local};
 
 /// Signs `content`, here or wherever the key is.
 pub(crate) async fn sign(
@@ -31,25 +31,4 @@ pub(crate) async fn sign(
         Answer::Signature(signature) => signature.ok_or_else(|| Local::SigningFailed.into()),
         _ => Err(wrong_answer()),
     }
-}
-
-/// Checks a peer's signature, whose scheme must be among `offered`.
-pub(crate) fn verify(
-    signer: &Shown,
-    scheme: SignatureScheme,
-    version: ProtocolVersion,
-    offered: &[SignatureScheme],
-    content: &[u8],
-    signature: &[u8],
-) -> Result<(), Error> {
-    // What was not offered is not looked at.
-    if !offered.contains(&scheme) {
-        return Err(Peer::WrongSignatureScheme.into());
-    }
-    let key = signer.public_key()?;
-    let algorithm = scheme::algorithm(scheme).ok_or(Peer::WrongSignatureScheme)?;
-    if !scheme::usable(scheme, key.kind(), version) {
-        return Err(Peer::WrongSignatureScheme.into());
-    }
-    key.verify(algorithm, content, signature).map_err(|_| Peer::BadSignature.into())
 }

@@ -44,6 +44,11 @@ impl Transcript {
         }
     }
 
+    /// The running hash itself.
+    pub(crate) fn hash(&self) -> &Hash {
+        &self.hash
+    }
+
     /// The hash of all messages so far.
     pub(crate) fn digest(&self) -> Digest {
         self.hash.fork_finish()

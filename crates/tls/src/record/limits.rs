@@ -32,6 +32,16 @@ pub(crate) const MAX_CHANGE_CIPHER_SPECS: u8 = 32;
 /// `KeyUpdate` messages that may arrive with no application data between them.
 pub(crate) const MAX_KEY_UPDATES_IN_A_ROW: u8 = 32;
 
+/// Requests for a client's certificate after the handshake that may wait for an answer, on either side.
+/// RFC 9846 4.7.2
+pub(crate) const MAX_CERTIFICATE_REQUESTS: usize = 8;
+
+/// Contexts of earlier requests for a certificate that a client remembers, to refuse them again.
+pub(crate) const MAX_REMEMBERED_CONTEXTS: usize = 32;
+
+/// Plaintext that a stream holds back while it waits for a client's certificate.
+pub(crate) const MAX_HELD_DATA: usize = 1 << 18;
+
 /// Bytes of rejected early data that a server passes over before it gives up.
 ///
 /// What a ticket of ours may ever admit, with the records' overhead. RFC 9846 4.3.10
@@ -64,6 +74,10 @@ pub(crate) const MAX_SERVER_PADDING: u16 = 1 << 14;
 
 /// The smallest `record_size_limit` that may be offered. RFC 8449 4
 pub(crate) const MIN_RECORD_SIZE_LIMIT: u16 = 64;
+
+/// The longest ticket that a client keeps. A longer one, with the rest of a ClientHello, would come near the
+/// 2^16 bytes that all extensions have room for, and a hello without room connects to nobody.
+pub(crate) const MAX_KEPT_TICKET: usize = 1 << 15;
 
 /// The longest body of a handshake message, by its type. A peer cannot make us hold more.
 pub(crate) fn message_body(kind: HandshakeType) -> usize {

@@ -6,5 +6,6 @@
 
 mod adversary;
 mod futures;
+mod late_authentication;
 mod spent_keys;
 mod traces;

@@ -2,7 +2,8 @@
 //!
 //! [`RotatingTickets`] is for one process with keys of its own, [`SharedTickets`] for processes that open
 //! each other's tickets. Must not know: what is in a session, and who resumes it; a session is bytes here.
-//! Next: `sealing.rs`, where bytes become a ticket; `session/` for the stores of either side.
+//! Next: `sealing.rs`, where bytes become a ticket; `swap.rs`, why nobody waits for a rotation; `session/` for
+//! the stores of either side.
 //!
 //! ```text
 //! own keys      key name 16              | nonce 12 | ciphertext | tag 16
@@ -12,6 +13,7 @@
 pub(crate) mod rotating;
 mod sealing;
 pub(crate) mod shared;
+mod swap;
 
 use pki_types::UnixTime;
 

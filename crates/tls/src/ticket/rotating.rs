@@ -2,18 +2,18 @@
 //!
 //! For: the default of a server that shares its tickets with nobody. No thread reads behind a lock, and
 //! none waits for another's rotation. Must not know: a clock; the caller says what time it is.
-//! Next: `sealing.rs`; [`super::shared`] if other processes are to open the tickets.
+//! Next: `sealing.rs`; `swap.rs`; [`super::shared`] if other processes are to open the tickets.
 
 use core::fmt;
 use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use pki_types::UnixTime;
 use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, Secret, fill_random, has_fast_aes};
 
 use super::sealing::{self, NONCE, SealingKey};
+use super::swap::Swap;
 use super::{MAX_LIFETIME, TicketSealer};
 
 /// Seals under random keys that never leave memory. A key seals for one period, six hours by default, and
@@ -23,7 +23,7 @@ use super::{MAX_LIFETIME, TicketSealer};
 /// before. A fork is noticed by the process id. What keeps the id is not: a
 /// machine's snapshot started twice, or a first process of a container that forks into another.
 pub struct RotatingTickets {
-    keys: ArcSwap<Keys>,
+    keys: Swap<Keys>,
     period: u32,
     limit: u64,
 }
@@ -57,7 +57,7 @@ impl RotatingTickets {
     ) -> Result<Self, CryptoError> {
         let first = Key::draw(now.as_secs(), process, limit)?;
         let keys = Keys { current: Arc::new(first), older: Vec::new() };
-        Ok(Self { keys: ArcSwap::from_pointee(keys), period, limit })
+        Ok(Self { keys: Swap::new(keys), period, limit })
     }
 
     fn seal_in(&self, process: u32, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
@@ -85,7 +85,7 @@ impl RotatingTickets {
         // Keys of a later time stay: this caller may be the one that is behind.
         let older = seen.newest_first().filter(|key| key.age(now) < self.twice_the_period());
         let older = older.take(MAX_OLDER).cloned().collect();
-        self.keys.compare_and_swap(seen, Arc::new(Keys { current, older }));
+        self.keys.replace(seen, Keys { current, older });
         Some(())
     }
 

@@ -81,6 +81,31 @@ fn unsafe_stays_in_its_homes() {
     assert!(faults.is_empty(), "`unsafe` away from home:\n{}", faults.join("\n"));
 }
 
+/// Every resumption reads ticket keys, so nothing there may make a thread wait for another.
+#[test]
+fn ticket_keys_are_read_without_locks() {
+    const LOCKS: [&str; 9] = [
+        "Mutex",
+        "RwLock",
+        "ReentrantLock",
+        "Condvar",
+        "Barrier",
+        "Once",
+        "OnceLock",
+        "LazyLock",
+        "spin_loop",
+    ];
+    let files = rust_files(&repository().join("crates/tls/src/ticket"));
+    assert!(files.len() > 5, "no source of tickets found");
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|file| !file.ends_with("tests.rs")) {
+        let code = Code::of(&fs::read_to_string(file).unwrap());
+        let locks = code.words().filter(|word| LOCKS.contains(&word.text));
+        faults.extend(locks.map(|word| format!("{}:{}: {}", file.display(), word.line, word.text)));
+    }
+    assert!(faults.is_empty(), "locks where tickets are opened:\n{}", faults.join("\n"));
+}
+
 /// The uses in `text`, a file of module `module`, that break the order; each as `:line: what`.
 fn upward_arrows(module: &[String], text: &str) -> Vec<String> {
     let Some(own) = LAYERS.iter().position(|layer| *layer == module[0]) else {

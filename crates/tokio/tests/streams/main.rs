@@ -6,5 +6,6 @@ mod cancellation;
 mod data;
 mod early;
 mod handshakes;
+mod late_authentication;
 mod memory;
 mod support;

@@ -6,8 +6,8 @@
 pub(crate) mod keys;
 mod middle;
 
-use tercel::Side;
 use tercel::wire::AlertDescription;
+use tercel::{EarlyData, Side};
 
 use crate::configs::CONFIGS;
 use crate::peer::Peer;
@@ -241,8 +241,14 @@ impl World {
         assert_eq!(ours.alpn, theirs.alpn);
         assert_eq!(ours.retried, theirs.retried);
         assert_eq!(ours.extended_main_secret, theirs.extended_main_secret);
-        assert_eq!(ours.peer_signature_scheme, theirs.own_signature_scheme);
-        assert_eq!(ours.own_signature_scheme, theirs.peer_signature_scheme);
+        assert_eq!(ours.resumed, theirs.resumed);
+        let accepted = |it: &tercel::Facts| it.early_data == EarlyData::Accepted;
+        assert_eq!(accepted(ours), accepted(theirs));
+        // A resumed session was signed for earlier.
+        if !ours.resumed {
+            assert_eq!(ours.peer_signature_scheme, theirs.own_signature_scheme);
+            assert_eq!(ours.own_signature_scheme, theirs.peer_signature_scheme);
+        }
         let exported = [client, server].map(|connection| {
             let mut out = [0; 32];
             connection.exporter.export(b"EXPORTER-fuzz", Some(b"context"), &mut out).map(|()| out)
@@ -259,7 +265,8 @@ mod tests {
     use super::*;
 
     const TLS13: u8 = 0;
-    const TLS12: u8 = 0b1010;
+    const TLS12: u8 = 0o22;
+    const OTHERS: [u8; 2] = [0o11, 0o33];
     const STRANGER: u8 = 0;
     const LAZY: u8 = 8;
     const CONFIDANT: u8 = 1;
@@ -274,11 +281,35 @@ mod tests {
 
     #[test]
     fn undisturbed_sides_end_well() {
-        for configs in [TLS13, TLS12, 0b0101, 0b1111] {
+        for configs in [TLS13, TLS12].into_iter().chain(OTHERS) {
             for between in [STRANGER, CONFIDANT, 0x17, 0xf0] {
                 assert!(two_sided(&[configs, between]), "{configs} {between}");
                 assert_eq!(errors(&[configs, between]), [None, None]);
             }
+        }
+    }
+
+    #[test]
+    fn returning_clients_are_resumed_and_heard_early() {
+        let early = EarlyData::NotOffered;
+        for (configs, resumed, early) in [
+            (0o44, true, EarlyData::Accepted),
+            (0o55, true, EarlyData::Accepted),
+            (0o64, true, EarlyData::Rejected),
+            (0o74, true, EarlyData::Rejected),
+            (0o45, false, EarlyData::Rejected),
+            (0o46, true, early),
+            (0o57, true, early),
+            (0o47, false, early),
+        ] {
+            let mut world = World::play(&[configs, STRANGER]);
+            assert!(world.finish(), "{configs:o}");
+            world.check_data();
+            for peer in &world.peers {
+                let facts = &peer.connection.as_ref().unwrap().facts;
+                assert_eq!((facts.resumed, facts.early_data), (resumed, early), "{configs:o}");
+            }
+            assert_eq!(world.peers[1].heard_early() > 0, early == EarlyData::Accepted);
         }
     }
 
@@ -290,10 +321,16 @@ mod tests {
 
     #[test]
     fn the_room_asked_for_suffices() {
-        for configs in [TLS13, 0b0101] {
+        for configs in [TLS13, OTHERS[0]] {
             let update = [18, 21, 1, 18, BY_SERVER | 27, 15, 160, 18];
             assert!(two_sided(&[&[configs, LAZY], &update[..]].concat()));
         }
+    }
+
+    #[test]
+    fn an_answer_to_a_closure_may_be_all_that_is_sent() {
+        let close = [18, BY_SERVER | 22, 18, 27, 0, 9, 18];
+        two_sided(&[&[TLS12, LAZY], &close[..]].concat());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tercel_wire::{CertificateType, List};
 use super::{Credential, CredentialRequest};
 use crate::config::compression::CompressCertificate;
 use crate::config::policy::SelectCredential;
-use crate::handshake::tls13::auth::compress_ahead;
+use crate::connection::authentication::certificate::compress_ahead;
 
 /// A set of credentials that can be replaced while connections are being made.
 ///

@@ -52,6 +52,7 @@ pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
         resumed,
         extended_main_secret,
         secure_renegotiation,
+        post_handshake_auth,
         early_data,
         ocsp_response,
         signed_certificate_timestamps,
@@ -72,7 +73,8 @@ pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
         | u8::from(*resumed) << 1
         | u8::from(*extended_main_secret) << 2
         | u8::from(*secure_renegotiation) << 3
-        | u8::from(*server_padding) << 4);
+        | u8::from(*server_padding) << 4
+        | u8::from(*post_handshake_auth) << 5);
     w.u8(match early_data {
         EarlyData::NotOffered => 0,
         EarlyData::Accepted => 1,
@@ -107,12 +109,13 @@ pub(super) fn read(
     facts.own_signature_scheme = read_code(r, SignatureScheme)?;
     facts.alpn = not_empty(r.opaque8().ok()?);
     facts.server_name = read_name(r.opaque16().ok()?)?;
-    let flags = r.u8().ok().filter(|flags| *flags < 1 << 5)?;
+    let flags = r.u8().ok().filter(|flags| *flags < 1 << 6)?;
     facts.retried = flags & 1 != 0;
     facts.resumed = flags & 2 != 0;
     facts.extended_main_secret = flags & 4 != 0;
     facts.secure_renegotiation = flags & 8 != 0;
     facts.server_padding = flags & 16 != 0;
+    facts.post_handshake_auth = flags & 32 != 0;
     facts.early_data = match r.u8().ok()? {
         0 => EarlyData::NotOffered,
         1 => EarlyData::Accepted,

@@ -67,6 +67,8 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         version: _,
         keys,
         tickets: _,
+        // `check_idle` saw to it that there is nothing to carry.
+        authentication: _,
         joiner,
         updates,
         updates_in_a_row,
@@ -94,7 +96,7 @@ pub(super) fn read_receiver(
     opener.expect(if suite.is_tls13() { Expect::Tls13 } else { Expect::Tls12 });
     opener.set_max_plaintext(read_limit(r)?);
     opener.install(keys.parked(sequence));
-    let mut post = PostHandshake::new(side, version, Some(keys), None);
+    let mut post = PostHandshake::new(side, version, Some(keys), None, None);
     post.updates = updates;
     post.joiner.push(r.opaque24().ok()?);
     // A whole message would not have waited, and one that is too long would have been refused.

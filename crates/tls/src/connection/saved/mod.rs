@@ -59,10 +59,12 @@ impl Connection {
     /// records under one key and one nonce, which gives both plaintexts and the key's integrity away.
     ///
     /// What is not carried comes from the configuration that is given when it is restored: a client's session
-    /// store and its clock, and whether truncation is tolerated.
+    /// store and its clock, and whether truncation is tolerated. A server that is restored cannot ask for a certificate
+    /// any more: the running hash of the handshake is not carried.
     ///
     /// # Errors
     /// The connection, with the reason: [`Local::Failed`] after an error, when there is nothing left to go on with;
+    /// [`crate::Misuse::CertificateAwaited`] for a client that may be asked for its certificate, and a server that has asked;
     /// [`Local::Encode`] if a part of it is longer than its length field.
     pub fn save(mut self) -> Result<Zeroizing<Vec<u8>>, NotHandedOver> {
         match self.encode() {
@@ -91,10 +93,11 @@ impl Connection {
     }
 
     fn encode(&mut self) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let Self { sender, receiver, facts, exporter, early_exporter } = self;
+        let Self { sender, receiver, facts, exporter, early_exporter, requester: _ } = self;
         if let receiver::State::Failed(_) = receiver.state {
             return Err(Local::Failed.into());
         }
+        receiver.post.check_idle()?;
         let tickets = receiver.post.tickets.as_mut().and_then(|taker| tickets::to_bytes(taker));
         // Room from the start: what grows leaves its secrets behind.
         let parts = [
@@ -183,7 +186,7 @@ fn read(
         receiver.post.tickets = tickets::read(r, client?, suite)?;
     }
     r.expect_end().ok()?;
-    Some(Connection { sender, receiver, facts, exporter, early_exporter })
+    Some(Connection { sender, receiver, facts, exporter, early_exporter, requester: None })
 }
 
 const CLIENT: u8 = 1;

@@ -17,9 +17,9 @@ use super::offered_key::OfferedKey;
 use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
 use crate::config::pre_shared_key::PreSharedKey;
+use crate::connection::authentication::compression;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::client_session::Destination;
-use crate::handshake::compression;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
@@ -305,6 +305,7 @@ impl Offer {
                 .filter(|_| judges),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
+            post_handshake_auth: (tls13 && config.post_handshake_auth).then_some(()),
             supported_versions: tls13.then_some(List::of(&versions)),
             cookie,
             key_share: tls13.then_some(List::of(&entries)),

@@ -13,6 +13,7 @@ use tercel_wire::{
 
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
+use crate::connection::authentication::shown::verify_signature;
 use crate::error::{Error, Peer};
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::identity::Shown;
@@ -136,7 +137,7 @@ pub(crate) async fn receive_verify(
     let verify = CertificateVerify::parse(message.body())?;
     let content = transcript.take_messages();
     let version = ProtocolVersion::TLS1_2;
-    signature::verify(client, verify.algorithm, version, offered, &content, verify.signature)?;
+    verify_signature(client, verify.algorithm, version, offered, &content, verify.signature)?;
     transcript.add(message.bytes());
     Ok(verify.algorithm)
 }

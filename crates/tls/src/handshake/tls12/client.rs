@@ -17,6 +17,8 @@ use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::scheme;
+use crate::connection::authentication::certificate::timestamp_list;
+use crate::connection::authentication::shown::verify_signature;
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
@@ -27,10 +29,9 @@ use crate::handshake::hello::{certificate_type, group, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
-use crate::handshake::tls13::auth::timestamp_list;
+use crate::handshake::record_limits;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{record_limits, signature};
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::Exporter12;
 
@@ -103,6 +104,8 @@ pub(crate) async fn handshake(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 
@@ -256,7 +259,7 @@ fn receive_key_exchange(
     let content = auth::signed_params(randoms, params);
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
-    signature::verify(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
+    verify_signature(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
     let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
     let exchange = KeyExchange::generate(algorithm)?;
     let share = exchange.public_share().to_vec();

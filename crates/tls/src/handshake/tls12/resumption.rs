@@ -37,9 +37,10 @@ pub(crate) async fn find(
         _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => hello.session_id,
         _ => return Ok(None),
     };
-    let Some(mut session) = resumption::find(flow, config, name, false).await? else {
+    let Some(found) = resumption::find(flow, config, name, false).await? else {
         return Ok(None);
     };
+    let mut session = found.session;
     let server_name = negotiate::server_name(hello);
     if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name) {
         return Ok(None);
@@ -117,6 +118,8 @@ pub(crate) async fn serve(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 
@@ -164,7 +167,7 @@ pub(crate) fn send_ticket(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let session = of_server(config, suite, main, facts);
-    let ticket = session.to_bytes().and_then(|bytes| resumption::seal(config, bytes));
+    let ticket = resumption::seal(config, &session);
     let message = NewSessionTicketTls12 {
         ticket_lifetime_hint: session.lifetime,
         ticket: ticket.as_deref().unwrap_or_default(),
@@ -181,7 +184,7 @@ pub(crate) fn keep(
     id: [u8; 32],
 ) {
     let session = of_server(config, suite, main, facts);
-    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_bytes()) {
+    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_stored_bytes()) {
         resumption::keep(store, id.to_vec(), bytes, session.expires(), facts);
     }
 }
@@ -236,6 +239,8 @@ pub(crate) async fn resume(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 
@@ -267,6 +272,9 @@ pub(crate) fn keep_new(
     facts: &Facts,
     ticket: Option<Ticket>,
 ) {
+    if config.resumption.store.is_none() {
+        return;
+    }
     let mut session = client_session::template(config, &offer.to.name, facts, suite, None);
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {

@@ -147,6 +147,8 @@ pub(crate) async fn handshake(
         early_exporter: None,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting: None,
     })
 }
 

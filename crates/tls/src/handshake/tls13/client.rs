@@ -18,6 +18,7 @@ use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::pre_shared_key::PreSharedKey;
+use crate::connection::authentication::HandshakeContext;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Peer};
@@ -130,7 +131,13 @@ pub(crate) async fn handshake(
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
-    let secret = main.main.resumption_secret(&transcript.digest());
+    // After an external key there is nothing to be asked for. RFC 9846 4.4.2
+    facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
+    // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
+    let answering = facts
+        .post_handshake_auth
+        .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type));
+    let secret = || main.main.resumption_secret(&transcript.digest());
     let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
     Ok(Established {
         facts,
@@ -138,6 +145,8 @@ pub(crate) async fn handshake(
         early_exporter: early_exporter.filter(|_| accepted),
         tolerate_truncation: config.common.tolerate_truncation,
         tickets,
+        answering,
+        requesting: None,
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tercel_wire::{
     ClientHello, HandshakeMessage, NewSessionTicket, NewSessionTicketExtensions, ProtocolVersion,
-    PskBinder, PskKeyExchangeMode, TlsFlags,
+    PskBinder, TlsFlags,
 };
 
 use crate::config::policy::Policy;
@@ -18,6 +18,7 @@ use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, wrong_answer};
 use crate::handshake::hello::negotiate;
 use crate::handshake::question::{AdmitEarlyDataQuestion, Answer, Question};
+use crate::handshake::resumption::Found;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{pre_shared_key, resumption};
 use crate::keys::suite::Suite;
@@ -63,7 +64,7 @@ pub(crate) async fn accept(
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
         let found = resumption::find(flow, config, identity.identity, true).await?;
-        let Some(mut session) = found else { continue };
+        let Some(Found { mut session, is_stored }) = found else { continue };
         let name = negotiate::server_name(hello);
         // The hash of the key must be the suite's. RFC 9846 4.3.11
         if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name)
@@ -74,7 +75,7 @@ pub(crate) async fn accept(
         let early = EarlySecret::new(suite, Some(session.secret.as_bytes()));
         check_binder(&early, PskKind::Resumption, before, partial, binder)?;
         // Only who has the key uses it up, and sets anyone to work.
-        if !resumption::claim(config, identity.identity)
+        if (is_stored && !resumption::claim(config, identity.identity))
             || !resumption::still_trusted(flow, config, &mut session).await?
         {
             continue;
@@ -159,28 +160,33 @@ fn age_skew(session: &Session, obfuscated: u32, config: &ServerConfig) -> i64 {
     theirs.saturating_sub(ours)
 }
 
-/// Hands out tickets for the session that `template` describes. RFC 9846 4.7.1
-pub(crate) fn send_tickets(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    hello: &ClientHello<'_>,
-    mut template: Session,
-    secret: &ResumptionSecret,
-    facts: &mut Facts,
-) -> Result<(), Error> {
+/// How many tickets this client gets.
+pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, facts: &Facts) -> u8 {
     // A client that cannot use a ticket gets none. RFC 9846 4.3.9
     if !config.resumption.is_on() || !pre_shared_key::goes_with_key_exchange(hello) {
-        return Ok(());
+        return 0;
     }
     let resumption = &config.resumption;
     let ours = if facts.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
     // What the client asks for, no more than we would give at most. RFC 9149 3
-    let count = match hello.extensions.ticket_request {
+    match hello.extensions.ticket_request {
         Some(_) if ours == 0 => 0,
         Some(request) if facts.resumed => request.resumption_count.min(MAX_TICKETS),
         Some(request) => request.new_session_count.min(MAX_TICKETS),
         None => ours,
-    };
+    }
+}
+
+/// Hands out tickets for the session that `template` describes. RFC 9846 4.7.1
+pub(crate) fn send_tickets(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    count: u8,
+    mut template: Session,
+    secret: &ResumptionSecret,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    let resumption = &config.resumption;
     template.lifetime = resumption::lifetime(config);
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };

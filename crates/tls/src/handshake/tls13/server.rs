@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
 use tercel_wire::{
-    CertificateRequest, CertificateRequestExtensions, ClientHello, CompressionMethod,
-    DistinguishedName, EncryptedExtensions, EndOfEarlyData, Finished, HandshakeMessage,
-    HandshakeType, KeyShareEntry, List, NamedGroup, ProtocolName, ProtocolVersion, ServerHello,
-    ServerHelloExtensions, ServerKeyShare,
+    ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, Finished,
+    HandshakeMessage, HandshakeType, KeyShareEntry, NamedGroup, ProtocolName, ProtocolVersion,
+    ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
@@ -19,6 +18,8 @@ use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::{ClientAuth, ServerConfig};
+use crate::connection::authentication::HandshakeContext;
+use crate::connection::authentication::certificate::write_request;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Local, Peer};
@@ -30,7 +31,7 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, SharedHello};
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{compression, identity, record_limits};
+use crate::handshake::{identity, record_limits};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
 use crate::record::limits;
@@ -136,7 +137,6 @@ pub(crate) async fn handshake(
     };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
     flow.install_read(main.client);
-    let resumption_secret = main.main.resumption_secret(&transcript.digest());
     let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
@@ -145,14 +145,25 @@ pub(crate) async fn handshake(
     } else if let Some(session) = session {
         session.into_facts(&mut facts);
     }
-    let template = server_session(config, suite, &facts, authenticated);
-    resumption::send_tickets(flow, config, &hello, template, &resumption_secret, &mut facts)?;
+    // Clients that do not offer it are never asked later. RFC 9846 4.3.6
+    let offered = hello.extensions.post_handshake_auth.is_some();
+    // Nor those that have an external key. RFC 9846 4.4.2
+    facts.post_handshake_auth = offered && facts.pre_shared_key().is_none();
+    let requesting = requesting(config, &facts, &transcript);
+    let count = resumption::tickets_to_send(config, &hello, &facts);
+    if count > 0 {
+        let secret = main.main.resumption_secret(&transcript.digest());
+        let template = server_session(config, suite, &facts, authenticated);
+        resumption::send_tickets(flow, config, count, template, &secret, &mut facts)?;
+    }
     Ok(Established {
         facts,
         exporter: main.exporter,
         early_exporter,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
+        answering: None,
+        requesting,
     })
 }
 
@@ -343,23 +354,7 @@ fn send_certificate_request(
     config: &ServerConfig,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let authorities = config.authorities();
-    let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
-    let compressions = compression::codes(config.common.offered_compression());
-    let for_certificates = config.common.certificate_signature_schemes.as_deref();
-    let message = CertificateRequest {
-        certificate_request_context: &[],
-        extensions: CertificateRequestExtensions {
-            signature_algorithms: Some(List::of(&config.common.signature_schemes)),
-            signature_algorithms_cert: for_certificates.map(List::of),
-            certificate_authorities: (!names.is_empty()).then(|| List::of(&names)),
-            compress_certificate: (!compressions.is_empty()).then(|| List::of(&compressions)),
-            status_request: config.request_ocsp.then_some(()),
-            signed_certificate_timestamp: config.request_timestamps.then_some(()),
-            ..Default::default()
-        },
-    };
-    flow.send(&message, transcript)
+    flow.send_with(|out| write_request(config, &[], out), |bytes| transcript.add(bytes))
 }
 
 /// Our Finished; from here on we may send application data. RFC 9846 4.5.3
@@ -387,7 +382,7 @@ async fn receive_client_certificate(
         return Ok(None);
     }
     let message = flow.read().await;
-    let asked = Asked::of_client(config, facts);
+    let asked = Asked::of_client(config, facts.client_certificate_type);
     let received = auth::receive(flow, transcript, &message, asked).await?;
     match &received {
         None if config.client_auth == ClientAuth::Required => {
@@ -400,6 +395,17 @@ async fn receive_client_certificate(
         }
     }
     Ok(received)
+}
+
+/// What it takes to ask for a certificate later, if that is possible. RFC 9846 4.7.2
+fn requesting(
+    config: &Arc<ServerConfig>,
+    facts: &Facts,
+    transcript: &Transcript,
+) -> Option<Box<HandshakeContext<ServerConfig>>> {
+    let possible = facts.post_handshake_auth && config.client_verifier.is_some();
+    possible
+        .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type))
 }
 
 async fn receive_finished(

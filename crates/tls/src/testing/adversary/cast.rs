@@ -142,12 +142,12 @@ fn pre_shared_key() -> PreSharedKey {
     PreSharedKey::external(b"name", &[7; 32], HashAlgorithm::Sha256).unwrap()
 }
 
-fn name() -> ServerName<'static> {
+pub(in crate::testing) fn name() -> ServerName<'static> {
     "localhost".try_into().unwrap()
 }
 
 /// A certificate that no one but [`AcceptAnyPeer`] would trust.
-fn credential() -> Credential {
+pub(in crate::testing) fn credential() -> Credential {
     static MADE: OnceLock<(CertificateDer<'static>, Vec<u8>)> = OnceLock::new();
     let (certificate, key) = MADE.get_or_init(|| {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();

@@ -11,6 +11,7 @@ mod puppet;
 mod records;
 mod staples;
 
+pub(super) use cast::{credential, name};
 use tercel_wire::ProtocolVersion;
 
 use crate::config::policy::Side;

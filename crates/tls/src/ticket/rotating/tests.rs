@@ -196,6 +196,59 @@ fn a_caller_far_behind_costs_nobody_a_ticket() {
     }
 }
 
+/// Runs `work` on this many threads.
+fn on_threads(count: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(&work);
+        }
+    });
+}
+
+#[test]
+fn sealing_and_opening_change_nothing_but_once_a_rotation() {
+    let tickets = tickets();
+    let use_them = |now| {
+        on_threads(8, || {
+            for _ in 0..200 {
+                let ticket = tickets.seal(b"s", now).unwrap();
+                assert!(tickets.open(&ticket, now).is_some());
+            }
+        });
+    };
+    use_them(after(0));
+    assert_eq!(tickets.keys.changes(), (0, 0));
+    for rotation in 1..=20 {
+        let (tried, _) = tickets.keys.changes();
+        let now = after(u64::try_from(rotation).unwrap() * PERIOD);
+        use_them(now);
+        let (tried, made) = (tickets.keys.changes().0 - tried, tickets.keys.changes().1);
+        assert_eq!(made, rotation, "each rotation is one change");
+        assert!((1..=8).contains(&tried), "each thread tries once at most: {tried}");
+        let before = tickets.keys.changes();
+        use_them(now);
+        assert_eq!(tickets.keys.changes(), before, "and then there is none");
+    }
+}
+
+/// Behind a lock, whoever stood still with it would hold up the next rotation, and that all others.
+#[test]
+fn readers_that_stand_still_hold_up_nobody() {
+    let tickets = tickets();
+    // More of them than a thread has slots for.
+    let held: Vec<_> = (0..100).map(|_| tickets.keys.load()).collect();
+    let name = held[0].current.name;
+    for rotation in 1..=20 {
+        on_threads(4, || {
+            let now = after(rotation * PERIOD);
+            let ticket = tickets.seal(b"s", now).unwrap();
+            assert!(tickets.open(&ticket, now).is_some());
+        });
+    }
+    assert_eq!(tickets.keys.changes().1, 20);
+    assert!(held.iter().all(|keys| keys.current.name == name));
+}
+
 /// Threads seal and open while the keys rotate a hundred times: whatever is young enough opens, and
 /// each period has exactly one key, however many threads came first.
 #[test]

@@ -13,13 +13,13 @@ use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use pki_types::UnixTime;
 use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, HashAlgorithm, Prk, Secret, fill_random};
 
 use self::keys::{NAME, TicketKey, TicketKeySet};
 use self::subkeys::OpeningSubkeys;
 use super::sealing::{self, NONCE, SealingKey};
+use super::swap::Swap;
 use super::{MAX_LIFETIME, TicketSealer};
 
 /// Seals and opens under a [`TicketKeySet`], which can be replaced at any time.
@@ -31,7 +31,7 @@ use super::{MAX_LIFETIME, TicketSealer};
 /// After a fork the child draws a salt of its own; a fork is noticed by the process id. What keeps the id is not: a
 /// machine's snapshot started twice, or a first process of a container that forks into another.
 pub struct SharedTickets {
-    state: ArcSwap<State>,
+    state: Swap<State>,
     lifetime: u32,
     limit: u64,
 }
@@ -45,13 +45,13 @@ impl SharedTickets {
 
     fn with_limit(keys: &TicketKeySet, lifetime: Duration, limit: u64) -> Self {
         let lifetime = u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX).min(MAX_LIFETIME);
-        Self { state: ArcSwap::from_pointee(State::new(keys)), lifetime, limit }
+        Self { state: Swap::new(State::new(keys)), lifetime, limit }
     }
 
     /// Replaces the keys. Handshakes under way are not disturbed; tickets under keys that are not in the
     /// new set open no more.
     pub fn set_keys(&self, keys: &TicketKeySet) {
-        self.state.store(Arc::new(State::new(keys)));
+        self.state.set(State::new(keys));
     }
 
     fn seal_in(&self, process: u32, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
@@ -66,7 +66,7 @@ impl SharedTickets {
                 let subkey = Some(Subkey::draw(key, process, self.limit).ok()?);
                 let fresh = State { keys: Arc::clone(&state.keys), subkey };
                 // Whoever comes second goes on with the winner's subkey, or with new keys set meanwhile.
-                self.state.compare_and_swap(&state, Arc::new(fresh));
+                self.state.replace(&state, fresh);
                 continue;
             };
             // `None` if other threads took the last nonces just now.

@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use tercel_crypto::AeadKey;
 
 use super::Id;
+use crate::ticket::swap::Swap;
 
 /// A small map that is copied to be changed: reading is every resumption, changing is a new process in
 /// the fleet.
 pub(super) struct OpeningSubkeys {
     /// Sorted by `id`.
-    entries: ArcSwap<Vec<Entry>>,
+    entries: Swap<Vec<Entry>>,
     capacity: usize,
 }
 
@@ -28,7 +28,7 @@ struct Entry {
 
 impl OpeningSubkeys {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { entries: ArcSwap::default(), capacity }
+        Self { entries: Swap::new(Vec::new()), capacity }
     }
 
     pub(super) fn find(&self, id: &Id) -> Option<Arc<AeadKey>> {
@@ -53,12 +53,18 @@ impl OpeningSubkeys {
         let order =
             entries.iter().map(|entry| entry.order).max().map_or(0, |last| last.wrapping_add(1));
         changed.insert(place, Entry { id: *id, key: Arc::new(key), order });
-        self.entries.compare_and_swap(&entries, Arc::new(changed));
+        self.entries.replace(&entries, changed);
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.load().len()
+    }
+
+    /// As [`Swap::changes`].
+    #[cfg(test)]
+    pub(super) fn changes(&self) -> (usize, usize) {
+        self.entries.changes()
     }
 }
 

@@ -195,6 +195,61 @@ fn debug_shows_no_key() {
     assert_eq!(shown, "SharedTickets { lifetime: 1000, .. }");
 }
 
+/// Threads that seal and open what another process sealed, and how often anything is changed by that.
+#[test]
+fn sealing_and_opening_change_nothing_but_once_for_new_keys() {
+    let [a, b] = [0, 1].map(|_| process_with(&set(2)));
+    for number in 2..=20 {
+        let now = at(u64::from(number) * LIFETIME);
+        let fleet = [&a, &b];
+        fleet.iter().for_each(|process| process.set_keys(&set(number)));
+        let use_them = || {
+            std::thread::scope(|scope| {
+                for thread in 0..8 {
+                    let (own, other) = (fleet[thread % 2], fleet[1 - thread % 2]);
+                    scope.spawn(move || {
+                        for _ in 0..100 {
+                            let ticket = own.seal(b"s", now).unwrap();
+                            assert!(other.open(&ticket, now).is_some());
+                        }
+                    });
+                }
+            });
+        };
+        let changes = || fleet.map(|it| (it.state.changes(), it.state.load().keys.opening.len()));
+        let before = changes();
+        use_them();
+        let after = changes();
+        for (((tried, made), _), ((tries, makes), kept)) in before.into_iter().zip(after) {
+            // A salt is drawn once, and the other's subkey kept.
+            assert_eq!((makes - made, kept), (1, 1));
+            assert!((1..=8).contains(&(tries - tried)), "each thread tries once at most");
+        }
+        let subkeys = || fleet.map(|it| it.state.load().keys.opening.changes());
+        let (before, kept) = (changes(), subkeys());
+        use_them();
+        assert_eq!((changes(), subkeys()), (before, kept), "and then there is no change");
+    }
+}
+
+#[test]
+fn readers_that_stand_still_hold_up_no_new_keys() {
+    let process = process_with(&set(2));
+    let held: Vec<_> = (0..100).map(|_| process.state.load()).collect();
+    for number in 3..=20 {
+        let now = at(u64::from(number) * LIFETIME);
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| {
+                process.set_keys(&set(number));
+                let ticket = process.seal(b"s", now).unwrap();
+                process.open(&ticket, now).is_some()
+            });
+            assert!(work.join().unwrap());
+        });
+    }
+    assert!(held.iter().all(|state| Arc::ptr_eq(state, &held[0])));
+}
+
 /// Threads of two processes seal and open while both get new keys a hundred times: each ticket gets
 /// sealed, and opens while its key is in both sets.
 #[test]

@@ -1,7 +1,7 @@
 //! CompressedCertificate: a Certificate message made smaller, and opened again. RFC 8879 4
 //!
 //! Must not know: how bytes are compressed, whose turn it is. Next: `config/compression.rs` for the
-//! algorithms, `tls13/auth.rs`, which sends and reads the message.
+//! algorithms, [`super::certificate`], which writes and reads the message.
 
 use std::sync::Arc;
 
