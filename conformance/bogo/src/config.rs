@@ -9,8 +9,8 @@ use tercel::pki_types::ServerName;
 use tercel::wire::{ClientHello, HandshakeMessage};
 use tercel::{
     AcceptAnyPeer, AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder,
-    ClientSessionStore, Clock, ConfigError, Handshake, Policy, Question, Received,
-    SelectCredential, ServerConfig, SessionStore, VerifyPeer,
+    ClientSessionStore, Clock, ConfigError, FindPreSharedKey, Handshake, Policy, Question,
+    Received, SelectCredential, ServerConfig, SessionStore, VerifyPeer,
 };
 
 use crate::choices::{
@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::judge::Judge;
 use crate::options::Policy::{Cnsa1, Cnsa2, Cnsa202407};
 use crate::options::{Options, Unfit};
+use crate::psk;
 use crate::sessions::{Sample, Sessions};
 
 /// One connection's configuration, and who answers for it.
@@ -45,8 +46,8 @@ impl Setup {
         judged: &Options,
         sessions: &Arc<Sessions>,
     ) -> Result<Self, Unfit> {
-        let judge = Judge::new(judged.clone(), credentials(options)?, Arc::clone(sessions));
-        let judge = Arc::new(judge);
+        let (chains, keys) = (credentials(options)?, psk::import(options)?);
+        let judge = Arc::new(Judge::new(judged.clone(), chains, keys, Arc::clone(sessions)));
         let side = if options.server { server(options, &judge)? } else { client(options, &judge)? };
         Ok(Self { side, judge })
     }
@@ -133,7 +134,7 @@ macro_rules! common {
 fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     let mut builder = common!(ClientConfig::builder(), options, &judge.sessions, None)
         .alpn(&protocols(&options.advertise_alpn)?)
-        .verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+        .pre_shared_keys(psk::for_client(options)?)
         .request_ocsp(options.enable_ocsp_stapling)
         .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)
         .fallback_scsv(options.fallback_scsv)
@@ -143,6 +144,10 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         .early_data(options.enable_early_data)
         .server_groups_hint(&server_groups(options))
         .verify_resumed(options.reverify_on_resume);
+    // Who has keys takes certificates as well only if told to verify them.
+    if judge.pre_shared_keys.is_empty() || options.verify_peer {
+        builder = builder.verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>));
+    }
     if options.no_ticket {
         builder = builder.without_resumption();
     }
@@ -204,7 +209,6 @@ pub(crate) fn server_config(
         || matches!(options.policy, Some(Cnsa202407 | Cnsa1 | Cnsa2));
     let mut builder = common!(ServerConfig::builder(), options, sessions, hello)
         .alpn(protocols)
-        .credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>))
         .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
         .prefer_client_order(!own_order)
         .acknowledge_server_name(!options.no_server_name_ack)
@@ -213,6 +217,15 @@ pub(crate) fn server_config(
         .keep_only_certificate_digests(options.digests_only)
         .resumption_across_names(options.across_names)
         .tickets(Arc::clone(&sessions.tickets));
+    // With keys and no certificate there is nothing to choose from.
+    if judge.pre_shared_keys.is_empty() || !judge.credentials.is_empty() {
+        let select = Arc::clone(judge) as Arc<dyn SelectCredential>;
+        builder = builder.credentials(slot(options, select));
+    }
+    if !judge.pre_shared_keys.is_empty() {
+        let find = Arc::clone(judge) as Arc<dyn FindPreSharedKey>;
+        builder = builder.find_pre_shared_key(slot(options, find));
+    }
     if let Some(types) = accepted_types(options) {
         builder = builder.client_certificate_types(&types);
     }

@@ -85,6 +85,8 @@ fn peer(error: Peer) -> Option<&'static str> {
         Peer::BadFinished | Peer::BadBinder => ":DIGEST_CHECK_FAILED:",
         Peer::NoApplicationProtocol => ":NO_APPLICATION_PROTOCOL:",
         Peer::WrongApplicationProtocol => ":INVALID_ALPN_PROTOCOL:",
+        Peer::UnknownPreSharedKey | Peer::WrongPreSharedKeyChosen => ":PSK_IDENTITY_NOT_FOUND:",
+        Peer::PreSharedKeyDeclined => ":MISSING_EXTENSION:",
         Peer::NoCommonCertificateType => ":UNSUPPORTED_CERTIFICATE:",
         Peer::BadRawPublicKey => ":INVALID_RAW_PUBLIC_KEY:",
         Peer::UnexpectedExtension => ":UNEXPECTED_EXTENSION:",

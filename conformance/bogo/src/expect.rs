@@ -13,6 +13,7 @@ use tercel::{EarlyData, Facts};
 use crate::config::Setup;
 use crate::judge::Judge;
 use crate::options::Options;
+use crate::psk;
 use crate::run::{Failure, Round};
 use crate::sessions::Sessions;
 
@@ -56,7 +57,8 @@ pub(crate) fn check(round: &Round<'_>, facts: &Facts, judge: &Judge) -> Result<(
     same("extended main secret", extended, &facts.extended_main_secret)?;
     same("secure renegotiation", expect.secure_renegotiation, &facts.secure_renegotiation)?;
     // None at all has the number that the one without a number has.
-    same("credential", expect.selected_credential, &seen.selected.unwrap_or(-1))?;
+    let selected = psk::selected(judge, facts).or(seen.selected);
+    same("credential", expect.selected_credential, &selected.unwrap_or(-1))?;
     same("padding by the server", Some(expect.server_padding), &facts.server_padding)?;
     check_client_digest(options, facts)?;
     if facts.resumed && expect.ticket_age_skew != 0 {
@@ -195,7 +197,11 @@ fn check_peer(options: &Options, facts: &Facts) -> Result<(), Failure> {
         let digest = raw_key.map(|key| Hash::digest(HashAlgorithm::Sha256, &[key]).to_vec());
         same("raw public key", Some(Some(expect.peer_raw_key_digest.clone())), &digest)?;
     }
-    let shows = !options.server || options.require_any_client_certificate;
+    let asked = !options.server || options.require_any_client_certificate;
+    let shows = asked && facts.pre_shared_key().is_none();
+    if facts.pre_shared_key().is_some() && !chain.is_empty() {
+        return Err(unexpected("number of certificates", &chain.len()));
+    }
     if expect.no_peer_cert && !chain.is_empty() {
         return Err(unexpected("number of certificates", &chain.len()));
     }

@@ -102,6 +102,16 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ),
     ("-signing-prefs", Take(|o, v| add(&mut o.current().signing_prefs, number(v)))),
     ("-must-match-issuer", Set(|o| o.current().must_match_issuer = true)),
+    // Keys in place of certificates.
+    ("-new-psk-credential", Set(|o| o.credentials.push(CredentialOptions::default()))),
+    ("-psk-importer-key", Take(|o, v| put(&mut o.current().psk().key, base64::decode(v)))),
+    (
+        "-psk-importer-identity",
+        Take(|o, v| put(&mut o.current().psk().identity, base64::decode(v))),
+    ),
+    ("-psk-importer-context", Take(|o, v| put(&mut o.current().psk().context, base64::decode(v)))),
+    ("-psk-importer-sha256", Set(|o| o.current().psk().sha384 = false)),
+    ("-psk-importer-sha384", Set(|o| o.current().psk().sha384 = true)),
     // What happens after the handshake, and how the shim goes about it.
     ("-async", Set(|o| o.asynchronous = true)),
     ("-implicit-handshake", Ignore),

@@ -17,12 +17,14 @@ use tercel::{
 
 use crate::base64;
 use crate::options::Options;
+use crate::psk::Imported;
 use crate::sessions::Sessions;
 
 /// Answers every question by the options of one connection.
 pub(crate) struct Judge {
     pub(crate) options: Options,
     pub(crate) credentials: Vec<Loaded>,
+    pub(crate) pre_shared_keys: Vec<Imported>,
     pub(crate) sessions: Arc<Sessions>,
     seen: Mutex<Seen>,
 }
@@ -53,8 +55,13 @@ pub(crate) struct Seen {
 }
 
 impl Judge {
-    pub(crate) fn new(options: Options, credentials: Vec<Loaded>, sessions: Arc<Sessions>) -> Self {
-        Self { options, credentials, sessions, seen: Mutex::default() }
+    pub(crate) fn new(
+        options: Options,
+        credentials: Vec<Loaded>,
+        pre_shared_keys: Vec<Imported>,
+        sessions: Arc<Sessions>,
+    ) -> Self {
+        Self { options, credentials, pre_shared_keys, sessions, seen: Mutex::default() }
     }
 
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -70,6 +77,7 @@ impl Judge {
     pub(crate) fn answer(&self, question: &Question) -> Option<Answer> {
         match question {
             Question::SelectCredential(question) => Some(question.resolve(self)),
+            Question::FindPreSharedKey(question) => Some(question.resolve(self)),
             Question::VerifyPeer(question) => Some(question.resolve(self)),
             Question::Sign(question) => {
                 let same =

@@ -9,6 +9,7 @@
 //! | what they configure | [`config`], of [`choices`], [`cipher_string`] and [`credentials`] |
 //! | how certificates are compressed | [`compression`] |
 //! | what the shim answers as an application | [`judge`], [`host`] |
+//! | which pre-shared keys there are | [`psk`] |
 //! | what one connection leaves to the next | [`sessions`], also in [`runner_tickets`] |
 //! | what happens on the wire | [`run`] and [`early`], over [`transport`] |
 //! | what is checked after a handshake | [`expect`] |
@@ -31,6 +32,7 @@ mod flags;
 mod host;
 mod judge;
 mod options;
+mod psk;
 mod run;
 mod runner_tickets;
 mod sessions;

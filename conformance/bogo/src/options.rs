@@ -4,6 +4,7 @@
 //! which the runner counts apart from failures. Next: [`crate::config`], which turns options into a configuration.
 
 use crate::flags::{FLAGS, Kind};
+use crate::psk::PskOptions;
 
 /// What the runner wants of one connection.
 #[derive(Clone, Default)]
@@ -157,6 +158,8 @@ pub(crate) struct CredentialOptions {
     pub(crate) signed_cert_timestamps: Vec<u8>,
     pub(crate) signing_prefs: Vec<u16>,
     pub(crate) must_match_issuer: bool,
+    /// Instead of all that: a pre-shared key.
+    pub(crate) psk: Option<PskOptions>,
 }
 
 /// A regulation by name, which restricts versions, suites, groups and signatures.
@@ -269,6 +272,13 @@ impl Options {
     /// The credential that credential flags speak of at this point of the command line.
     pub(crate) fn current(&mut self) -> &mut CredentialOptions {
         self.credentials.last_mut().unwrap_or(&mut self.credential)
+    }
+}
+
+impl CredentialOptions {
+    /// The key that key flags speak of.
+    pub(crate) fn psk(&mut self) -> &mut PskOptions {
+        self.psk.get_or_insert_default()
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Two tables say what is run: `cells.rs` of handshakes that differ in what is negotiated, each once
 //! through `run.rs`; `features.rs` of what goes beyond (resumption, early data and others), each
-//! through `exchange.rs`. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
+//! through `exchange.rs`; `psk.rs` is one of its own, of pre-shared keys. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
 //! them, `evidence.rs` reads what went over the wire, `pki.rs` makes the certificates, `terms.rs` names
 //! versions, keys, suites and groups. At the end `matrix.rs` prints what was shown with whom: `serve` is
 //! Tercel's server with that program's client, `connect` the other way round. `late_auth.rs` is apart: each
@@ -31,6 +31,7 @@ mod matrix;
 mod pki;
 mod process;
 mod programs;
+mod psk;
 mod relay;
 mod run;
 mod terms;
@@ -44,7 +45,7 @@ use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 547;
+const MINIMUM: usize = 547 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
@@ -97,6 +98,10 @@ fn main() -> Result<ExitCode> {
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
+    let mut keys = psk::cells();
+    keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
+    // What a stand-in calls its keys, these cells do not know.
+    keys.retain(|_| options.stand_in.is_none());
     // They know our program's options, so that no other can stand in for it.
     let late: Vec<_> = late_auth::cells()
         .into_iter()
@@ -107,6 +112,7 @@ fn main() -> Result<ExitCode> {
         for row in &table {
             println!("{}", row.name());
         }
+        keys.iter().for_each(|cell| println!("{}", cell.name()));
         for cell in &late {
             println!("{cell}");
         }
@@ -128,11 +134,14 @@ fn main() -> Result<ExitCode> {
     });
     // A bare file name would be searched for on the path.
     let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
+    for cell in &keys {
+        let run = || cell.run(&tercel, &folder.0);
+        tally.count(&cell.name(), cell.place(), cell.present(), run);
+    }
     for cell in &late {
-        let passed = tally.count(&cell.to_string(), cell.present(), || cell.run(&tercel, &setting));
-        if let Some(passed) = passed {
-            tally.matrix.count(late_auth::MATTER, cell.peer(), cell.role, passed);
-        }
+        let place = (late_auth::MATTER, cell.peer(), cell.role);
+        let run = || cell.run(&tercel, &setting);
+        tally.count(&cell.to_string(), place, cell.present(), run);
     }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
@@ -180,14 +189,11 @@ impl Row<'_> {
     }
 
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
-        let present = self.peer.abilities().present;
-        let passed = tally.count(&self.name(), present, || match &self.kind {
+        let place = (self.matter(), self.peer.name(), self.role());
+        tally.count(&self.name(), place, self.peer.abilities().present, || match &self.kind {
             Kind::Handshake(cell) => run::run(cell, subject, self.peer, setting),
             Kind::Feature(cell) => exchange::run(*cell, subject, self.peer, setting),
         });
-        if let Some(passed) = passed {
-            tally.matrix.count(self.matter(), self.peer.name(), self.role(), passed);
-        }
     }
 }
 
@@ -201,7 +207,8 @@ struct Tally {
 impl Tally {
     fn new(peers: &[Box<dyn Program>]) -> Self {
         let features = Feature::ALL.iter().map(|feature| feature.name());
-        let lines = cells::MATTERS.into_iter().chain(features).chain([late_auth::MATTER]);
+        let lines =
+            cells::MATTERS.into_iter().chain(features).chain([psk::FEATURE, late_auth::MATTER]);
         let lines = lines.map(str::to_owned).collect();
         let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
         Self {
@@ -212,17 +219,23 @@ impl Tally {
         }
     }
 
-    /// Runs a cell, if its program is present, prints its line and counts it.
-    fn count(&self, name: &str, present: bool, run: impl FnOnce() -> Result<()>) -> Option<bool> {
+    /// Runs one cell, prints its line and counts it, in this field of the matrix too.
+    fn count(
+        &self,
+        name: &str,
+        (line, column, role): (&str, &str, Role),
+        present: bool,
+        run: impl FnOnce() -> Result<()>,
+    ) {
         if !present {
             self.skipped.fetch_add(1, Ordering::Relaxed);
             println!("absent  {name}");
-            return None;
+            return;
         }
         let start = Instant::now();
         let verdict = run();
+        self.matrix.count(line, column, role, verdict.is_ok());
         let time = start.elapsed().as_secs_f32();
-        let passed = verdict.is_ok();
         match verdict {
             Ok(()) => {
                 self.passed.fetch_add(1, Ordering::Relaxed);
@@ -234,7 +247,6 @@ impl Tally {
                 println!("FAIL    {name}  {time:.2} s: {}{error}", error.root_cause());
             }
         }
-        Some(passed)
     }
 
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {

@@ -11,6 +11,7 @@ mod explain;
 mod material;
 mod negotiated;
 mod options;
+mod psk;
 mod serve;
 mod transport;
 

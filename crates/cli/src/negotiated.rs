@@ -28,6 +28,9 @@ pub(crate) fn rows(facts: &Facts, own_side: Side) -> Vec<(&'static str, String)>
         ("early-data", early_data(facts.early_data).to_owned()),
         ("extended-main-secret", yes_or_no(facts.extended_main_secret)),
     ];
+    if let Some(name) = facts.pre_shared_key() {
+        rows.push(("pre-shared-key", printable(name)));
+    }
     for (key, form) in [
         ("server-certificate-type", facts.server_certificate_type),
         ("client-certificate-type", facts.client_certificate_type),

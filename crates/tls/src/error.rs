@@ -115,6 +115,12 @@ pub enum Peer {
     BadFinished,
     /// A Pre-shared key binder that does not match. RFC 9846 4.3.11
     BadBinder,
+    /// The client offers no pre-shared key that is known here, and there is no certificate to show.
+    UnknownPreSharedKey,
+    /// The server took none of our pre-shared keys, and no certificate could do instead.
+    PreSharedKeyDeclined,
+    /// The server chose a pre-shared key that was not offered. RFC 9846 4.3.11
+    WrongPreSharedKeyChosen,
     /// No application protocol in common. RFC 7301 3.2
     NoApplicationProtocol,
     /// The server chose an application protocol that was not offered.
@@ -293,6 +299,7 @@ impl Peer {
             Self::WrongVersionChosen
             | Self::Downgrade
             | Self::WrongCipherSuiteChosen
+            | Self::WrongPreSharedKeyChosen
             | Self::CipherSuiteChangedAfterRetry
             | Self::WrongGroup
             | Self::BadKeyShare
@@ -312,7 +319,9 @@ impl Peer {
             | Self::UncompressedCertificateTooLong
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
-            Self::NoSharedCipherSuite
+            // The client could have had one in common with us. RFC 9846 4.2.1
+            Self::UnknownPreSharedKey
+            | Self::NoSharedCipherSuite
             | Self::NoSharedGroup
             | Self::NoCommonSignatureScheme
             | Self::RenegotiationMismatch
@@ -326,7 +335,9 @@ impl Peer {
             Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
             Self::UnrecognizedName => A::UNRECOGNIZED_NAME,
             Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
-            Self::MissingExtension | Self::MissingServerExtension => A::MISSING_EXTENSION,
+            Self::MissingExtension | Self::MissingServerExtension | Self::PreSharedKeyDeclined => {
+                A::MISSING_EXTENSION
+            }
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
             Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
             Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,

@@ -29,6 +29,7 @@
 //! | to do this | look at |
 //! |---|---|
 //! | say what a client or server wants | [`ClientConfig`], [`ServerConfig`] |
+//! | do without certificates | [`PreSharedKey`], [`PreSharedKeys`] |
 //! | show a certificate | [`Credential`], [`Credentials`] |
 //! | have stapled OCSP responses checked | [`ChainPolicy::with_verifier`], [`pki::OcspPolicy`] |
 //! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
@@ -77,9 +78,12 @@ pub use config::compression::Zstd;
 pub use config::compression::{CompressCertificate, DecompressionFailed};
 pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
 pub use config::policy::{
-    AdmitEarlyData, ChooseConfig, Clock, KeyLog, PeerIdentity, Policy, SelectCredential, Side,
-    SystemClock, VerifyPeer,
+    AdmitEarlyData, ChooseConfig, Clock, FindPreSharedKey, KeyLog, PeerIdentity, Policy,
+    SelectCredential, Side, SystemClock, VerifyPeer,
 };
+pub use config::pre_shared_key::request::PreSharedKeyRequest;
+pub use config::pre_shared_key::set::PreSharedKeys;
+pub use config::pre_shared_key::{PreSharedKey, PreSharedKeyError};
 pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
 pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
 pub use connection::Connection;
@@ -96,8 +100,8 @@ pub use connection::stream::Stream;
 pub use connection::traffic_keys::{NonceForm, NotHandedOver, TrafficKey, TrafficKeys};
 pub use error::{Error, Local, Misuse, Peer};
 pub use handshake::question::{
-    AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindSessionQuestion, Question,
-    SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+    AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindPreSharedKeyQuestion,
+    FindSessionQuestion, Question, SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
 };
 pub use handshake::{Handshake, Next};
 pub use key_log::KeyLogFile;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use tercel::pki::Refusal;
 use tercel::{
-    AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, Credential, FindSessionQuestion,
-    NewSession, Question, SelectCredentialQuestion, ServerConfig, SignQuestion, VerifyPeerQuestion,
+    AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, Credential, FindPreSharedKeyQuestion,
+    FindSessionQuestion, NewSession, PreSharedKey, Question, SelectCredentialQuestion,
+    ServerConfig, SignQuestion, VerifyPeerQuestion,
 };
 
 use crate::error::HandshakeError;
@@ -30,6 +31,7 @@ pub struct Answers {
     choose_config: Option<Function<ChooseConfigQuestion, Option<Arc<ServerConfig>>>>,
     find_session: Option<Function<FindSessionQuestion, Option<Vec<u8>>>>,
     keep_session: Option<Function<NewSession, ()>>,
+    find_pre_shared_key: Option<Function<FindPreSharedKeyQuestion, Option<Arc<PreSharedKey>>>>,
     admit_early_data: Option<Function<AdmitEarlyDataQuestion, bool>>,
     select_credential: Option<Function<SelectCredentialQuestion, Option<Arc<Credential>>>>,
     sign: Option<Function<SignQuestion, Option<Vec<u8>>>>,
@@ -67,6 +69,19 @@ impl Answers {
         F: Future<Output = Option<Vec<u8>>> + Send + 'static,
     {
         self.find_session = Some(later(answer));
+        self
+    }
+
+    /// The pre-shared key that the client means, one of those it offers; `None` if none is known.
+    #[must_use]
+    pub fn find_pre_shared_key<F>(
+        mut self,
+        answer: impl Fn(FindPreSharedKeyQuestion) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Option<Arc<PreSharedKey>>> + Send + 'static,
+    {
+        self.find_pre_shared_key = Some(later(answer));
         self
     }
 
@@ -137,6 +152,9 @@ impl Answers {
             Question::FindSession(question) => {
                 Answer::Session(known(&self.find_session, "FindSession")?(question).await)
             }
+            Question::FindPreSharedKey(question) => Answer::PreSharedKey(
+                known(&self.find_pre_shared_key, "FindPreSharedKey")?(question).await,
+            ),
             Question::AdmitEarlyData(question) => {
                 Answer::EarlyData(known(&self.admit_early_data, "AdmitEarlyData")?(question).await)
             }

@@ -44,8 +44,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         quic_transport_parameters: Some(&[1, 0]),
         padding: Some(5),
         pre_shared_key: Some(OfferedPsks {
-            identities: List::of(&[PskIdentity { identity: b"ticket", obfuscated_ticket_age: 5 }]),
-            binders: List::of(&[PskBinder(&[3; 32])]),
+            identities: List::of(&[
+                PskIdentity { identity: b"ticket", obfuscated_ticket_age: 5 },
+                PskIdentity { identity: IMPORTED, obfuscated_ticket_age: 0 },
+            ]),
+            binders: List::of(&[PskBinder(&[3; 32]), PskBinder(&[4; 48])]),
         }),
         unknown,
         ..ClientExtensions::default()
@@ -246,3 +249,6 @@ fn save_bytes(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
 }
+
+/// An ImportedIdentity. RFC 9258 5.1
+const IMPORTED: &[u8] = b"\0\x04name\0\x03ctx\x03\x04\0\x02";

@@ -10,13 +10,16 @@ use tercel_fuzz_targets::{
 };
 
 /// Pairs of configurations, client and server, that suit each other.
-const PAIRS: [(usize, usize); 12] = [
+const PAIRS: [(usize, usize); 14] = [
     (0, 0),
     (1, 1),
     (2, 2),
     (3, 3),
     (2, 0),
     (1, 0),
+    // Pre-shared keys.
+    (0, 1),
+    (1, 3),
     // Sessions that are resumed, with early data and without.
     (4, 4),
     (5, 5),

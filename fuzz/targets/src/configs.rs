@@ -6,11 +6,12 @@
 use std::sync::{Arc, OnceLock};
 
 use pki_types::ServerName;
+use tercel::crypto::HashAlgorithm;
 use tercel::wire::{CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
     AcceptAnyPeer, AdmitEarlyData, Answer, ChooseConfig, ClientAuth, ClientConfig,
-    ClientConfigBuilder, Credentials, Handshake, Padding, Policy, Question, SelectCredential,
-    ServerConfig, ServerConfigBuilder,
+    ClientConfigBuilder, Credentials, Handshake, Padding, Policy, PreSharedKey, PreSharedKeys,
+    Question, SelectCredential, ServerConfig, ServerConfigBuilder,
 };
 
 use crate::material;
@@ -32,14 +33,14 @@ const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 ];
 
-/// A client's handshake: the usual one, a decorated one, TLS 1.2, one that asks; four that come back, with sessions
+/// A client's handshake: the usual one, a decorated one with pre-shared keys, TLS 1.2, one that asks; four that come back, with sessions
 /// of TLS 1.3 and early data, sealed and stored, and of TLS 1.2; one with another kind of key.
 pub(crate) fn client(choice: usize) -> Handshake {
     let name = ServerName::try_from("localhost").expect("a name");
     Handshake::client(client_config(choice), name)
 }
 
-/// A server's handshake: the usual one, one that retries, TLS 1.2, one that asks; four that resume, from tickets and
+/// A server's handshake: the usual one, one that retries and has keys, TLS 1.2, one that asks; four that resume, from tickets and
 /// with early data, from a store and asking, with early data refused, and after a retry; one with another kind of key.
 pub(crate) fn server(choice: usize) -> Handshake {
     Handshake::server(server_config(choice))
@@ -61,6 +62,7 @@ pub(crate) fn answer(question: &Question) -> Answer {
     match question {
         Question::ChooseConfig(question) => question.resolve(&Application),
         Question::SelectCredential(question) => question.resolve(&Application),
+        Question::FindPreSharedKey(question) => question.resolve(&PreSharedKeys::new(keys())),
         Question::VerifyPeer(question) => question.resolve(&AcceptAnyPeer),
         Question::Sign(question) => {
             // A server's leaf and a client's differ, so the one with the server's names is the server's.
@@ -110,6 +112,14 @@ impl SelectCredential for Application {
     }
 }
 
+/// A plain key and an imported one.
+fn keys() -> Vec<PreSharedKey> {
+    let hash = HashAlgorithm::Sha256;
+    let plain = PreSharedKey::external(b"plain", &[1; 32], hash).expect("a key");
+    let imported = PreSharedKey::import(b"imported", b"fuzz", &[2; 32], hash).expect("keys");
+    [plain].into_iter().chain(imported).collect()
+}
+
 /// Groups that the sides prefer, the first for few: it costs most.
 pub(crate) const GROUPS: [NamedGroup; 3] =
     [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
@@ -151,6 +161,7 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
             .groups(&groups[1..])
             .key_shares(&[NamedGroup::X25519])
             .credential(material::client())
+            .pre_shared_keys(keys())
             .shuffle_extensions(true)
             .grease(true)
             .request_signed_certificate_timestamps(true)
@@ -194,6 +205,7 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
             builder()
                 .credential(material::server())
                 .client_auth(ClientAuth::Required, material::roots())
+                .pre_shared_keys(keys().into_iter().skip(1))
                 .groups(&groups[2..])
                 .padding(Padding::Block(4096)),
             builder()
@@ -204,6 +216,7 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
             builder()
                 .choose_config(Policy::Ask)
                 .credentials(Policy::Ask)
+                .find_pre_shared_key(Policy::Ask)
                 .client_verifier(ClientAuth::Required, Policy::Ask)
                 .groups(&groups[1..])
                 .ignore_unknown_alpn(true),

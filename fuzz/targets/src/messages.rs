@@ -9,8 +9,9 @@ use tercel_wire::{
     Alert, Certificate, CertificateRequest, CertificateRequestTls12, CertificateStatus,
     CertificateTls12, CertificateVerify, ClientHello, ClientHelloEncoding, ClientKeyExchange,
     CompressedCertificate, EncryptedExtensions, EndOfEarlyData, Finished, Grease, HandshakeMessage,
-    HelloRequest, KeyUpdate, MessageHeader, NewSessionTicket, NewSessionTicketTls12, RecordHeader,
-    ServerHello, ServerHelloDone, ServerKeyExchange, ServerNameOffer,
+    HelloRequest, ImportedIdentity, KeyUpdate, MessageHeader, NewSessionTicket,
+    NewSessionTicketTls12, RecordHeader, ServerHello, ServerHelloDone, ServerKeyExchange,
+    ServerNameOffer,
 };
 
 /// A message whose fields determine its bytes: written again, it must be the same bytes.
@@ -153,6 +154,13 @@ fn body_of(message: &[u8]) -> &[u8] {
 /// Binders end the message, and putting in the same ones changes nothing.
 fn check_binders(hello: &ClientHello<'_>, message: &[u8]) {
     let Some(offered) = &hello.extensions.pre_shared_key else { return };
+    for offer in offered.identities {
+        if let Ok(imported) = ImportedIdentity::parse(offer.identity) {
+            let mut again = Vec::new();
+            assert_eq!(imported.encode(&mut again), Ok(()));
+            assert_eq!(again, offer.identity);
+        }
+    }
     let offset = hello.binders_offset(message.len());
     assert_eq!(offset.map(|offset| message.len() - offset), Some(offered.binders_length()));
     let mut again = message.to_vec();

@@ -81,6 +81,7 @@ fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<Clien
     if let (Some(certificates), Some(key)) = (&options.cert, &options.key) {
         builder = builder.credential(material::credential(certificates, key)?);
     }
+    builder = builder.pre_shared_keys(options.keys.keys()?);
     builder = builder.post_handshake_auth(options.post_handshake_auth);
     if let Some(key) = &options.raw_key {
         builder = builder.credential(material::raw_public_key(key)?);
@@ -107,6 +108,8 @@ fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfig
         (Some(file), _) => material::roots(file)?,
         // Keys that were named are all that is trusted.
         (None, Some(_)) => return Ok(builder),
+        // Who has a key needs no authority.
+        (None, None) if options.keys.any() => return Ok(builder),
         (None, None) => Roots::native()?.roots,
     };
     if !options.require_ocsp {

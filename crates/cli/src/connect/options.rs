@@ -10,12 +10,14 @@ use tercel::pki_types::ServerName;
 
 use super::target::Target;
 use crate::options::{TlsOptions, seconds};
+use crate::psk::PskOptions;
 use crate::usage_error;
 
 /// Connect to a TLS server, report what was negotiated, then carry standard input and output
 ///
 /// The report goes to standard error. At the end of standard input close_notify is sent, and reading
-/// goes on until the server closes; when the server closes first, the program ends.
+/// goes on until the server closes; when the server closes first, the program ends. With pre-shared
+/// keys, certificates are taken only if --ca or --insecure says so.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The server; an IPv6 address needs brackets
@@ -57,6 +59,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
 
+    #[command(flatten)]
+    pub(crate) keys: PskOptions,
     /// Resume the newest session in this file, and keep new ones there; it is made if it is missing
     ///
     /// Whoever reads it can continue the sessions in it, so only its owner may.

@@ -78,7 +78,7 @@ impl Identity {
             credentials.push(material::raw_public_key(key)?);
         }
         let mut authority = None;
-        if credentials.is_empty() {
+        if credentials.is_empty() && !options.keys.any() {
             let (made, leaves) = authority::make(options.state_dir.as_deref(), address)?;
             authority = Some(made);
             credentials = leaves;
@@ -97,6 +97,9 @@ fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
     };
     for credential in identity.credentials {
         builder = builder.credential(credential);
+    }
+    if options.keys.any() {
+        builder = builder.pre_shared_keys(options.keys.keys()?);
     }
     if options.require_known_name {
         builder = builder.require_known_name();

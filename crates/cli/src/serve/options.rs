@@ -9,12 +9,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::options::{TlsOptions, seconds};
+use crate::psk::PskOptions;
 use crate::usage_error;
 
 /// Serve HTTPS: a page that tells what was negotiated, or files, or an echo
 ///
 /// Without --cert, an embedded test authority makes certificates for localhost on the spot and the
-/// folder with its certificate is printed.
+/// folder with its certificate is printed; with pre-shared keys there are no certificates then.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Where to listen; port 0 lets the system choose
@@ -47,6 +48,9 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
+
+    #[command(flatten)]
+    pub(crate) keys: PskOptions,
 
     /// Whether clients have to show a certificate
     #[arg(long, value_name = "WHETHER", default_value = "none")]
@@ -131,6 +135,9 @@ impl Options {
     pub(crate) fn check(&self) {
         if self.cert.len() != self.key.len() {
             usage_error("there must be one --key for each --cert");
+        }
+        if self.keys.any() && self.cert.is_empty() && self.client_auth != Demand::None {
+            usage_error("--client-auth with pre-shared keys needs --cert");
         }
         if self.ocsp.len() > self.cert.len() {
             usage_error("there must be a --cert for each --ocsp");

@@ -192,6 +192,9 @@ fn agreed(facts: &Facts, early: usize) -> String {
     if let Some(name) = &facts.server_name {
         line.push_str(&format!(" name={}", printable(name)));
     }
+    if let Some(name) = facts.pre_shared_key() {
+        line.push_str(&format!(" psk={}", printable(name)));
+    }
     if let Some(subject) = peer_subject(facts) {
         line.push_str(&format!(" client={subject}"));
     }

@@ -8,6 +8,7 @@ mod files;
 mod limits;
 mod negotiation;
 mod ocsp;
+mod pre_shared_keys;
 mod raw_keys;
 mod refusals;
 mod sessions;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
+use tercel_crypto::HashAlgorithm;
 use tercel_pki::Roots;
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
@@ -15,8 +16,9 @@ use super::common::{Common, ConfigError};
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
+use super::pre_shared_key::{PreSharedKey, usable};
 use super::resumption::{ClientResumption, client_context};
-use super::verifier::{from_roots, with_raw_keys};
+use super::verifier::{TrustNobody, from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
 use crate::session::client_store::{ClientMemoryStore, ClientSessionStore};
 
@@ -33,6 +35,9 @@ pub struct ClientConfig {
     pub(crate) common: Common,
     pub(crate) verifier: Policy<dyn VerifyPeer>,
     pub(crate) credentials: Option<Policy<dyn SelectCredential>>,
+    pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
+    /// There is no verifier: a server that takes none of our keys is refused.
+    pub(crate) only_pre_shared_keys: bool,
     pub(crate) server_certificate_types: Vec<CertificateType>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
     /// Whole DER names, sent to servers. RFC 9846 4.3.4
@@ -53,13 +58,14 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// A builder with safe defaults. It needs roots, or another verifier.
+    /// A builder with safe defaults. It needs roots, another verifier, or pre-shared keys.
     #[must_use]
     pub fn builder() -> ClientConfigBuilder {
         ClientConfigBuilder {
             common: Common::new(),
             verifier: None,
             credentials: None,
+            pre_shared_keys: Vec::new(),
             raw_keys: None,
             server_certificate_types: None,
             client_certificate_types: None,
@@ -88,6 +94,7 @@ pub struct ClientConfigBuilder {
     common: Common,
     verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     credentials: Option<Policy<dyn SelectCredential>>,
+    pre_shared_keys: Vec<Arc<PreSharedKey>>,
     raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     server_certificate_types: Option<Vec<CertificateType>>,
     client_certificate_types: Option<Vec<CertificateType>>,
@@ -137,6 +144,17 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.credentials = Some(credentials);
+        self
+    }
+
+    /// Offers these keys, best first, behind a session's ticket if there is one. Default: none.
+    ///
+    /// With roots or a verifier beside them, a server may show a certificate instead; without, one that
+    /// takes none of the keys is refused, and TLS 1.3 is all that is offered. A key is for one server: a client
+    /// of several servers has a configuration for each. RFC 9257 4
+    #[must_use]
+    pub fn pre_shared_keys(mut self, keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
+        self.pre_shared_keys.extend(keys.into_iter().map(Arc::new));
         self
     }
 
@@ -303,7 +321,7 @@ impl ClientConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
-        let common = self.common.checked()?;
+        let mut common = self.common.checked()?;
         let (verifier, judged) = with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
         let server_certificate_types = self.server_certificate_types.unwrap_or(judged);
         let client_certificate_types =
@@ -319,9 +337,19 @@ impl ClientConfigBuilder {
         if self.default_store && resumption.store.is_none() {
             resumption.store = Some(Arc::new(ClientMemoryStore::default()));
         }
-        let verifier = verifier.ok_or(ConfigError::NoVerifier)?;
+        let keys = usable::keys(self.pre_shared_keys, &common)?;
+        let only_pre_shared_keys = verifier.is_none();
+        let verifier = match verifier {
+            Some(verifier) => verifier,
+            None if keys.is_empty() => return Err(ConfigError::NoVerifier),
+            None => {
+                let hashes: Vec<HashAlgorithm> = keys.iter().map(|key| key.hash()).collect();
+                common.only_for_pre_shared_keys(&hashes);
+                Policy::Here(Arc::new(TrustNobody) as Arc<dyn VerifyPeer>)
+            }
+        };
         let shows = self.credentials.is_some();
-        resumption.context = client_context(&resumption.label, &common, &verifier, shows)?;
+        resumption.context = client_context(&resumption.label, &common, &verifier, shows, &keys)?;
         Ok(Arc::new(ClientConfig {
             resumption,
             verifier,
@@ -329,6 +357,8 @@ impl ClientConfigBuilder {
             client_certificate_types,
             common,
             credentials: self.credentials,
+            pre_shared_keys: keys,
+            only_pre_shared_keys,
             certificate_authorities: self.certificate_authorities,
             key_shares: self.key_shares,
             server_groups: self.server_groups,

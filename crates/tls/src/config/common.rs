@@ -5,6 +5,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use tercel_crypto::HashAlgorithm;
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::compression::{self, CompressCertificate};
@@ -60,11 +61,11 @@ pub enum ConfigError {
     NoSignatureScheme,
     /// A signature scheme that cannot be verified here.
     UnknownSignatureScheme(SignatureScheme),
-    /// A client needs roots or a verifier.
+    /// A client needs roots, a verifier, or pre-shared keys.
     NoVerifier,
     /// There is no root to trust.
     NothingTrusted,
-    /// A server needs a credential.
+    /// A server needs a credential, or pre-shared keys.
     NoCredential,
     /// A server has credentials of its own, or demands known names of them, and another that chooses.
     CredentialsTwice,
@@ -76,6 +77,10 @@ pub enum ConfigError {
     BadCertificateCompression,
     /// A list of certificate types must name X.509, raw public keys, or both. RFC 7250
     BadCertificateTypes,
+    /// Pre-shared keys need TLS 1.3, and a cipher suite with the hash of one of them.
+    UnusablePreSharedKeys,
+    /// A client's pre-shared keys must have different identities, at most 16 with 32768 bytes together.
+    TooManyPreSharedKeys,
     /// Trusted raw keys are of no use beside a verifier that is asked about every peer.
     RawKeysBesideAsk,
     /// Of a digest of a client's certificate nobody can tell whether it is still to be trusted.
@@ -108,9 +113,9 @@ impl fmt::Display for ConfigError {
             Self::UnknownSignatureScheme(scheme) => {
                 write!(f, "the signature scheme {scheme} is not implemented")
             }
-            Self::NoVerifier => f.write_str("a client needs roots or a verifier"),
+            Self::NoVerifier => f.write_str("a client needs roots, a verifier, or pre-shared keys"),
             Self::NothingTrusted => f.write_str("there is no root certificate to trust"),
-            Self::NoCredential => f.write_str("a server needs a credential"),
+            Self::NoCredential => f.write_str("a server needs a credential, or pre-shared keys"),
             Self::CredentialsTwice => f.write_str(
                 "a server's credentials are either given one by one or chosen by another object",
             ),
@@ -125,6 +130,12 @@ impl fmt::Display for ConfigError {
             }
             Self::BadCertificateTypes => {
                 f.write_str("certificate types must be X.509, raw public key, or both")
+            }
+            Self::UnusablePreSharedKeys => {
+                f.write_str("pre-shared keys need TLS 1.3, and a cipher suite with their hash")
+            }
+            Self::TooManyPreSharedKeys => {
+                f.write_str("a client's pre-shared keys are too many, or two have one identity")
             }
             Self::RawKeysBesideAsk => {
                 f.write_str("trusted raw keys need a verifier that is not to be asked")
@@ -249,6 +260,17 @@ impl Common {
             }
         }
         Ok(())
+    }
+
+    /// Leaves only TLS 1.3 and suites with one of these hashes, where there is nothing but pre-shared keys.
+    pub(crate) fn only_for_pre_shared_keys(&mut self, hashes: &[HashAlgorithm]) {
+        self.versions = vec![ProtocolVersion::TLS1_3];
+        self.suites.retain(|suite| suite.is_tls13() && hashes.contains(&suite.hash));
+    }
+
+    /// Whether a suite of TLS 1.3 has this hash.
+    pub(crate) fn has_hash13(&self, hash: HashAlgorithm) -> bool {
+        self.usable_suites().any(|suite| suite.is_tls13() && suite.hash == hash)
     }
 
     pub(crate) fn has_version(&self, version: ProtocolVersion) -> bool {

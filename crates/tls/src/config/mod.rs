@@ -12,6 +12,7 @@ pub(crate) mod compressed_forms;
 pub(crate) mod compression;
 pub(crate) mod credential;
 pub(crate) mod policy;
+pub(crate) mod pre_shared_key;
 pub(crate) mod resumption;
 pub(crate) mod scheme;
 pub(crate) mod server;

@@ -12,6 +12,8 @@ use tercel_pki::Refusal;
 use tercel_wire::SignatureScheme;
 
 use super::credential::{Credential, CredentialRequest};
+use super::pre_shared_key::PreSharedKey;
+use super::pre_shared_key::request::PreSharedKeyRequest;
 use super::server::ServerConfig;
 
 /// Who answers: an object, at once, or the caller of the handshake, when it is ready.
@@ -43,6 +45,24 @@ pub trait SelectCredential: Send + Sync {
     /// The credential to use; `None` if none fits: a client then sends an empty certificate,
     /// a server refuses.
     fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>>;
+}
+
+/// Finds a server's external pre-shared key among those that a client offers. RFC 9846 4.3.11
+pub trait FindPreSharedKey: Send + Sync {
+    /// The key to use; `None` if none is known, or a certificate is to be shown instead. One that the
+    /// client did not offer, or whose hash fits no suite in common, counts as none: see
+    /// [`PreSharedKeyRequest::fits`].
+    ///
+    /// An identity that is not plain can be taken apart with [`tercel_wire::ImportedIdentity::parse`], and the
+    /// key for it made with [`PreSharedKey::import`].
+    fn find_pre_shared_key(&self, request: &PreSharedKeyRequest<'_>) -> Option<Arc<PreSharedKey>>;
+
+    /// Whether a session may be resumed that was made with the key of this
+    /// [external identity](PreSharedKey::external_identity). Default: yes, until the session ends.
+    fn knows(&self, external_identity: &[u8]) -> bool {
+        let _ = external_identity;
+        true
+    }
 }
 
 /// Decides whether a peer is who it should be.

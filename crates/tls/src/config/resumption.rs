@@ -8,6 +8,7 @@ use tercel_crypto::{Hash, HashAlgorithm};
 
 use super::common::{Common, ConfigError};
 use super::policy::{AdmitEarlyData, Policy, VerifyPeer};
+use super::pre_shared_key::PreSharedKey;
 use super::server::ClientAuth;
 use crate::session::client_store::ClientSessionStore;
 use crate::session::store::SessionStore;
@@ -116,8 +117,8 @@ impl ClientResumption {
     }
 }
 
-/// Binds sessions to a configuration: its label, its application protocols, what it trusts and what it
-/// shows. A session made where more was trusted is not resumed where less is.
+/// Binds sessions to a configuration: its label, its application protocols, what it trusts, what it
+/// shows and its pre-shared keys. A session made where more was trusted is not resumed where less is.
 ///
 /// What a verifier or a choice of credentials decides by may not be known; then the label has to tell
 /// configurations apart, and without a label nothing is shared with any other.
@@ -126,6 +127,7 @@ pub(crate) fn client_context(
     common: &Common,
     verifier: &Policy<dyn VerifyPeer>,
     shows_credentials: bool,
+    pre_shared_keys: &[Arc<PreSharedKey>],
 ) -> Result<[u8; 32], ConfigError> {
     let trusted = match verifier {
         Policy::Here(verifier) => verifier.fingerprint(),
@@ -141,6 +143,10 @@ pub(crate) fn client_context(
     for part in fixed.into_iter().chain(common.alpn.iter().map(Vec::as_slice)) {
         hash.update(&part.len().to_be_bytes());
         hash.update(part);
+    }
+    for fingerprint in pre_shared_keys.iter().map(|key| key.fingerprint()) {
+        hash.update(&fingerprint.len().to_be_bytes());
+        hash.update(&fingerprint);
     }
     Ok(hash.finish().first_chunk().copied().unwrap_or_default())
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
+use tercel_crypto::HashAlgorithm;
 use tercel_pki::Roots;
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
@@ -14,8 +15,11 @@ use super::common::{Common, ConfigError};
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
 use super::policy::{
-    AdmitEarlyData, ChooseConfig, Clock, KeyLog, Policy, SelectCredential, VerifyPeer,
+    AdmitEarlyData, ChooseConfig, Clock, FindPreSharedKey, KeyLog, Policy, SelectCredential,
+    VerifyPeer,
 };
+use super::pre_shared_key::PreSharedKey;
+use super::pre_shared_key::set::PreSharedKeys;
 use super::resumption::{ServerResumption, context};
 use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
@@ -30,6 +34,9 @@ pub struct ServerConfig {
     pub(crate) credentials: Policy<dyn SelectCredential>,
     pub(crate) known_names: Option<Arc<Credentials>>,
     pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
+    pub(crate) pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
+    /// There is no credential: who has no pre-shared key is not served.
+    pub(crate) only_pre_shared_keys: bool,
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
@@ -64,7 +71,7 @@ impl ServerConfig {
         }
     }
 
-    /// A builder with safe defaults. It needs a credential.
+    /// A builder with safe defaults. It needs a credential, or pre-shared keys.
     #[must_use]
     pub fn builder() -> ServerConfigBuilder {
         ServerConfigBuilder {
@@ -74,6 +81,7 @@ impl ServerConfig {
             known_names: None,
             require_known_name: false,
             choose_config: None,
+            pre_shared_keys: None,
             client_auth: ClientAuth::None,
             client_verifier: None,
             client_raw_keys: None,
@@ -99,6 +107,7 @@ pub struct ServerConfigBuilder {
     known_names: Option<Arc<Credentials>>,
     require_known_name: bool,
     choose_config: Option<Policy<dyn ChooseConfig>>,
+    pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
     client_auth: ClientAuth,
     client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     client_raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
@@ -152,6 +161,25 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn choose_config(mut self, choose: Policy<dyn ChooseConfig>) -> Self {
         self.choose_config = Some(choose);
+        self
+    }
+
+    /// Serves clients that have one of these keys, which neither show a certificate nor are shown one: also
+    /// where client certificates are required, a key does instead. Without a credential only such clients
+    /// are served, in TLS 1.3. Default: none.
+    ///
+    /// Where a client's key goes with another hash than that of the suite we like best, another suite is
+    /// chosen. RFC 9846 4.3.11
+    #[must_use]
+    pub fn pre_shared_keys(self, keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
+        self.find_pre_shared_key(Policy::Here(Arc::new(PreSharedKeys::new(keys))))
+    }
+
+    /// Finds pre-shared keys by another object, or by asking: for keys in a database, or a set of
+    /// [`PreSharedKeys`] that is to be replaced while the server runs.
+    #[must_use]
+    pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
+        self.pre_shared_keys = Some(find);
         self
     }
 
@@ -289,14 +317,27 @@ impl ServerConfigBuilder {
     /// # Errors
     /// If something necessary is missing or contradicts itself.
     pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
-        let common = self.common.checked()?;
+        let mut common = self.common.checked()?;
+        if self.pre_shared_keys.is_some() && !common.has_version(ProtocolVersion::TLS1_3) {
+            return Err(ConfigError::UnusablePreSharedKeys);
+        }
+        let only_pre_shared_keys = self.pre_shared_keys.is_some()
+            && self.credentials.is_none()
+            && self.own.is_empty()
+            && self.choose_config.is_none();
+        if only_pre_shared_keys {
+            common.only_for_pre_shared_keys(&[HashAlgorithm::Sha256, HashAlgorithm::Sha384]);
+        }
         let mut known_names = self.known_names;
         let credentials = match self.credentials {
             Some(_) if self.require_known_name || !self.own.is_empty() => {
                 return Err(ConfigError::CredentialsTwice);
             }
             Some(policy) => policy,
-            None if self.own.is_empty() && self.choose_config.is_none() => {
+            None if self.own.is_empty()
+                && self.choose_config.is_none()
+                && self.pre_shared_keys.is_none() =>
+            {
                 return Err(ConfigError::NoCredential);
             }
             None => {
@@ -336,6 +377,8 @@ impl ServerConfigBuilder {
             credentials,
             known_names,
             choose_config: self.choose_config,
+            pre_shared_keys: self.pre_shared_keys,
+            only_pre_shared_keys,
             client_auth: self.client_auth,
             client_verifier,
             client_certificate_types,

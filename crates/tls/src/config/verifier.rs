@@ -185,3 +185,18 @@ impl VerifyPeer for AcceptAnyPeer {
         Ok(())
     }
 }
+
+/// Stands where there is no verifier because pre-shared keys do without. Nothing is shown to it, and were
+/// it otherwise, it would say no.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TrustNobody;
+
+impl VerifyPeer for TrustNobody {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        Err(refusal(RefusalReason::UnknownIssuer, identity))
+    }
+
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        Some(*b"pre-shared keys and nothing else")
+    }
+}

@@ -25,7 +25,7 @@ pub struct Facts {
     pub server_name: Option<String>,
     /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
     pub retried: bool,
-    /// Whether an earlier session was resumed.
+    /// Whether an earlier session was resumed; a pre-shared key from outside of TLS is none.
     pub resumed: bool,
     /// TLS 1.2: whether the main secret is the extended one; always true in TLS 1.3. RFC 7627
     pub extended_main_secret: bool,
@@ -61,6 +61,7 @@ pub struct Facts {
 pub(crate) struct Rare {
     peer_certificate_digest: Option<[u8; 32]>,
     new_sessions: Vec<NewSession>,
+    pre_shared_key: Option<Vec<u8>>,
 }
 
 /// A session that a server's application is to keep, because its configuration asks.
@@ -131,6 +132,17 @@ impl Facts {
     #[must_use]
     pub fn take_new_sessions(&mut self) -> Vec<NewSession> {
         self.rare.as_mut().map(|rare| core::mem::take(&mut rare.new_sessions)).unwrap_or_default()
+    }
+
+    /// Whose external pre-shared key was used, now or in the handshake whose session was resumed: its name
+    /// [outside of TLS](crate::PreSharedKey::external_identity). Neither side showed a certificate then.
+    #[must_use]
+    pub fn pre_shared_key(&self) -> Option<&[u8]> {
+        self.rare.as_ref()?.pre_shared_key.as_deref()
+    }
+
+    pub(crate) fn set_pre_shared_key(&mut self, external_identity: Vec<u8>) {
+        self.rare.get_or_insert_default().pre_shared_key = Some(external_identity);
     }
 
     pub(crate) fn new_sessions(&self) -> &[NewSession] {

@@ -20,6 +20,8 @@ impl Peer {
                 | Self::NoSharedCipherSuite
                 | Self::NoSharedGroup
                 | Self::NoCommonSignatureScheme
+                | Self::UnknownPreSharedKey
+                | Self::PreSharedKeyDeclined
                 | Self::NoApplicationProtocol
                 | Self::UnrecognizedName
                 | Self::CertificateRequired
@@ -103,6 +105,11 @@ impl fmt::Display for Peer {
             }
             Self::BadFinished => "the Finished message does not match the handshake",
             Self::BadBinder => "a pre-shared key binder does not match",
+            Self::UnknownPreSharedKey => "the client offers no pre-shared key that is known here",
+            Self::PreSharedKeyDeclined => "the server took none of our pre-shared keys",
+            Self::WrongPreSharedKeyChosen => {
+                "the server chose a pre-shared key that was not offered"
+            }
             Self::NoApplicationProtocol => "no application protocol in common with the peer",
             Self::WrongApplicationProtocol => {
                 "the server chose an application protocol that was not offered"

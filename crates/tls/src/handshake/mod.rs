@@ -13,6 +13,7 @@ pub(crate) mod hello;
 pub(crate) mod identity;
 pub(crate) mod log;
 pub(crate) mod measure;
+pub(crate) mod pre_shared_key;
 pub(crate) mod question;
 pub(crate) mod record_limits;
 pub(crate) mod resumption;
@@ -92,6 +93,7 @@ pub enum Next {
 enum Kind {
     Config,
     Session,
+    PreSharedKey,
     EarlyData,
     Credential,
     Signature,
@@ -173,6 +175,7 @@ impl Handshake {
         let kind = match &answer {
             Answer::Config(_) => Kind::Config,
             Answer::Session(_) => Kind::Session,
+            Answer::PreSharedKey(_) => Kind::PreSharedKey,
             Answer::EarlyData(_) => Kind::EarlyData,
             Answer::Credential(_) => Kind::Credential,
             Answer::Signature(_) => Kind::Signature,
@@ -256,6 +259,7 @@ fn kind_of(question: &Question) -> Kind {
     match question {
         Question::ChooseConfig(_) => Kind::Config,
         Question::FindSession(_) => Kind::Session,
+        Question::FindPreSharedKey(_) => Kind::PreSharedKey,
         Question::AdmitEarlyData(_) => Kind::EarlyData,
         Question::SelectCredential(_) => Kind::Credential,
         Question::Sign(_) => Kind::Signature,

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use tercel_crypto::HashAlgorithm;
 use tercel_pki::Refusal;
 use tercel_wire::{
     CertificateRequest, CertificateRequestTls12, CertificateType, ClientHello, HandshakeMessage,
@@ -15,11 +16,16 @@ use tercel_wire::{
 
 use crate::config::certificate_types;
 use crate::config::credential::{Credential, CredentialRequest};
-use crate::config::policy::{ChooseConfig, PeerIdentity, SelectCredential, Side, VerifyPeer};
+use crate::config::policy::{
+    ChooseConfig, FindPreSharedKey, PeerIdentity, SelectCredential, Side, VerifyPeer,
+};
+use crate::config::pre_shared_key::PreSharedKey;
+use crate::config::pre_shared_key::request::PreSharedKeyRequest;
 use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
 use crate::connection::authentication::certificate::credential_request;
 use crate::handshake::hello::negotiate;
+use crate::handshake::pre_shared_key;
 
 /// What the handshake wants to know before it goes on.
 #[non_exhaustive]
@@ -28,6 +34,8 @@ pub enum Question {
     ChooseConfig(ChooseConfigQuestion),
     /// Is this session known? [`Answer::Session`]
     FindSession(FindSessionQuestion),
+    /// Which of these pre-shared keys is known? [`Answer::PreSharedKey`]
+    FindPreSharedKey(FindPreSharedKeyQuestion),
     /// May early data be accepted? [`Answer::EarlyData`]
     AdmitEarlyData(AdmitEarlyDataQuestion),
     /// Which certificate? [`Answer::Credential`]
@@ -45,6 +53,8 @@ pub enum Answer {
     Config(Option<Arc<ServerConfig>>),
     /// The stored session, or `None`.
     Session(Option<Vec<u8>>),
+    /// The pre-shared key, or `None` if none is known.
+    PreSharedKey(Option<Arc<PreSharedKey>>),
     /// Whether early data is admitted.
     EarlyData(bool),
     /// The credential, or `None` if none fits.
@@ -88,7 +98,7 @@ pub struct FindSessionQuestion {
 }
 
 impl FindSessionQuestion {
-    /// The session id, ticket or pre-shared key identity.
+    /// The session id or ticket.
     #[must_use]
     pub fn identity(&self) -> &[u8] {
         &self.identity
@@ -98,6 +108,28 @@ impl FindSessionQuestion {
     #[must_use]
     pub fn is_single_use(&self) -> bool {
         self.single_use
+    }
+}
+
+/// See [`Question::FindPreSharedKey`].
+pub struct FindPreSharedKeyQuestion {
+    pub(crate) hello: SharedHello,
+    pub(crate) hashes: Vec<HashAlgorithm>,
+}
+
+impl FindPreSharedKeyQuestion {
+    /// What the client offers. `None` never occurs: the hello was parsed before the question was asked.
+    #[must_use]
+    pub fn request(&self) -> Option<PreSharedKeyRequest<'_>> {
+        pre_shared_key::request(&parse(&self.hello)?, &self.hashes)
+    }
+
+    /// Answers as `policy` would.
+    #[must_use]
+    pub fn resolve(&self, policy: &dyn FindPreSharedKey) -> Answer {
+        Answer::PreSharedKey(
+            self.request().and_then(|request| policy.find_pre_shared_key(&request)),
+        )
     }
 }
 
@@ -248,6 +280,7 @@ impl core::fmt::Debug for Question {
         f.write_str(match self {
             Self::ChooseConfig(_) => "ChooseConfig",
             Self::FindSession(_) => "FindSession",
+            Self::FindPreSharedKey(_) => "FindPreSharedKey",
             Self::AdmitEarlyData(_) => "AdmitEarlyData",
             Self::SelectCredential(_) => "SelectCredential",
             Self::Sign(_) => "Sign",

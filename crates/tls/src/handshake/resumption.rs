@@ -83,7 +83,21 @@ pub(crate) fn belongs(
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
         && session.is_fresh(config.common.clock.now())
-        && (config.client_auth != ClientAuth::Required || session.has_peer())
+        && names_peer(session, config)
+}
+
+/// Whether a session says as much of the client as the configuration asks of a new one. What a pre-shared
+/// key did, a session of it does where that key still counts.
+fn names_peer(session: &Session, config: &ServerConfig) -> bool {
+    let Some(external_identity) = &session.pre_shared_key else {
+        let required = config.client_auth == ClientAuth::Required;
+        return !config.only_pre_shared_keys && (!required || session.has_peer());
+    };
+    match &config.pre_shared_keys {
+        None => false,
+        Some(Policy::Here(keys)) => keys.knows(external_identity),
+        Some(Policy::Ask) => true,
+    }
 }
 
 /// Judges a client's certificate again, by today's roots, lists and time, unless the configuration does

@@ -4,6 +4,7 @@
 //! Next: [`tls13`], then [`tls12`]; [`direction`] is what they lead to.
 
 pub(crate) mod direction;
+pub(crate) mod importer;
 pub(crate) mod suite;
 pub(crate) mod tls12;
 pub(crate) mod tls13;

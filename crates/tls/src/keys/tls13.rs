@@ -17,7 +17,7 @@ use crate::error::{Error, Local};
 use crate::record::protection::Protection;
 
 /// HKDF-Expand-Label. RFC 9846 7.1
-fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
+pub(super) fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
     let [.., high, low] = out.len().to_be_bytes();
     let [.., label_length] = label.len().wrapping_add(PREFIX.len()).to_be_bytes();
     let [.., context_length] = context.len().to_be_bytes();
@@ -140,12 +140,17 @@ impl MainSecret {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PskKind {
     Resumption,
+    External,
+    /// RFC 9258 5.2
+    Imported,
 }
 
 impl PskKind {
     fn binder_label(self) -> &'static [u8] {
         match self {
             Self::Resumption => b"res binder",
+            Self::External => b"ext binder",
+            Self::Imported => b"imp binder",
         }
     }
 }

@@ -53,6 +53,12 @@ pub(crate) fn skipped_early_data(max_early_data: u32) -> u32 {
     max_early_data.saturating_add(overhead).max(MIN_SKIPPED_EARLY_DATA)
 }
 
+/// Pre-shared keys of a ClientHello that are looked at.
+pub(crate) const MAX_PSK_IDENTITIES: usize = 32;
+
+/// Those among them that are tried as tickets, which costs more; a client has no reason to send as many.
+pub(crate) const MAX_TICKETS_TRIED: usize = 4;
+
 /// Seconds by which a ticket's age may be off for its early data to count as fresh. RFC 9846 8.3
 pub(crate) const FRESHNESS_WINDOW: u64 = 60;
 

@@ -22,6 +22,7 @@ mod parked;
 mod pending;
 mod ports;
 mod post_handshake_auth;
+mod pre_shared_keys;
 mod questions;
 mod raw_public_keys;
 mod reads;

@@ -8,13 +8,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+use tercel::crypto::HashAlgorithm;
 use tercel::pki::RefusalReason;
 use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
     AcceptAnyPeer, CertificateRequested, ClientAuth, ClientCertificate, ClientConfig,
     ClientConfigBuilder, Credential, Credentials, Error, Filled, Handshake, Local, Misuse, Opened,
-    Peer, Policy, ServerConfig, ServerConfigBuilder, Side,
+    Peer, Policy, PreSharedKey, ServerConfig, ServerConfigBuilder, Side,
 };
 
 use crate::identity::{KINDS, Kind, NAME, client, credential, leaf, roots, server};
@@ -354,6 +355,26 @@ fn only_a_client_that_offers_it_is_asked() {
     assert!(wire.is_empty());
     good.talk();
     old.talk();
+}
+
+/// RFC 9846 4.4.2
+#[test]
+fn who_has_an_external_key_is_not_asked() {
+    let key = || PreSharedKey::external(b"name", &[7; 32], HashAlgorithm::Sha256).unwrap();
+    let client = willing().pre_shared_keys([key()]).build().unwrap();
+    let server = curious().pre_shared_keys([key()]).build().unwrap();
+    for resumed in [false, true] {
+        let mut ends = connect(&client, &server);
+        assert_eq!(ends.server.connection.facts.resumed, resumed);
+        assert_eq!(ends.server.connection.facts.pre_shared_key(), Some(&b"name"[..]));
+        for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
+            assert!(!facts.post_handshake_auth);
+        }
+        let mut wire = Vec::new();
+        let refused = ends.server.connection.request_certificate(ClientAuth::Optional, &mut wire);
+        assert_eq!(refused, Err(Misuse::NoPostHandshakeAuth.into()));
+        ends.talk();
+    }
 }
 
 #[test]

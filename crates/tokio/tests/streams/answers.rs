@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tercel::{Policy, ServerConfig};
+use tercel::crypto::HashAlgorithm;
+use tercel::{ClientConfig, Policy, PreSharedKey, ServerConfig};
 use tercel_tokio::{Acceptor, Answers, Connector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::time::sleep;
@@ -78,6 +79,24 @@ async fn every_question_may_wait() {
             near.read_exact(&mut [0]).await.unwrap();
         }
     }
+}
+
+#[tokio::test]
+async fn a_pre_shared_key_may_come_from_afar() {
+    let key = || PreSharedKey::external(b"name", &[7; 32], HashAlgorithm::Sha256).unwrap();
+    let server = ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
+    let answers = Answers::new().find_pre_shared_key(move |question| async move {
+        soon().await;
+        let offered = question.request().is_some_and(|request| request.fits(&key()));
+        offered.then(|| Arc::new(key()))
+    });
+    let acceptor = Acceptor::new(server).answers(answers);
+    let client = ClientConfig::builder().pre_shared_keys([key()]).build().unwrap();
+    let (near, far) = duplex(1 << 16);
+    let connector = Connector::new(client);
+    let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+    assert_eq!(near.unwrap().facts().pre_shared_key(), Some(&b"name"[..]));
+    assert_eq!(far.unwrap().facts().pre_shared_key(), Some(&b"name"[..]));
 }
 
 #[tokio::test]

@@ -115,3 +115,11 @@ code_points! {
         NAMED_CURVE = 3 "named_curve",
     }
 }
+
+code_points! {
+    /// The key derivation function that a pre-shared key is imported for. RFC 9258 10
+    KdfIdentifier(u16) {
+        HKDF_SHA256 = 0x0001 "HKDF_SHA256",
+        HKDF_SHA384 = 0x0002 "HKDF_SHA384",
+    }
+}

@@ -9,7 +9,7 @@ mod protocol;
 
 pub use algorithms::{
     CertificateCompressionAlgorithm, CipherSuite, CompressionMethod, EcCurveType, EcPointFormat,
-    NamedGroup, PskKeyExchangeMode, SignatureScheme,
+    KdfIdentifier, NamedGroup, PskKeyExchangeMode, SignatureScheme,
 };
 pub use extension_type::ExtensionType;
 pub use protocol::{

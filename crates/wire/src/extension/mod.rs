@@ -15,6 +15,7 @@ mod compress_certificate;
 mod cookie;
 mod early_data;
 mod ec_point_formats;
+mod imported_identity;
 mod key_share;
 mod max_fragment_length;
 mod oid_filters;
@@ -36,6 +37,7 @@ mod tls_flags;
 
 pub use block::{ExtensionBlock, UnknownExtensions};
 pub use certificate_authorities::DistinguishedName;
+pub use imported_identity::ImportedIdentity;
 pub use key_share::{KeyShareEntry, ServerKeyShare};
 pub use oid_filters::OidFilter;
 pub use pre_shared_key::{OfferedPsks, PskBinder, PskIdentity};

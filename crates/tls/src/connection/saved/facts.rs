@@ -3,7 +3,7 @@
 //! ```text
 //! group 2 | peer's scheme 2 | own scheme 2 | ALPN 1.. | server name 2.. | flags 1 | early data 1
 //! OCSP response 3.. | timestamps 3.. | certificate types 2 | raw public key 2.. | chain 3.. of 3..
-//! age skew 1.. | digest 1.. | new sessions 3.. of (id 1.. | session 3.. | expires 8)
+//! age skew 1.. | digest 1.. | pre-shared key's name 2.. | new sessions 3.. of (id 1.. | session 3.. | expires 8)
 //! ```
 //!
 //! Must not know: what the facts mean. Next: [`super::tickets`].
@@ -32,6 +32,7 @@ pub(super) fn length(facts: &Facts) -> usize {
         optional(&facts.ocsp_response),
         optional(&facts.signed_certificate_timestamps),
         facts.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
+        facts.pre_shared_key().map_or(0, <[u8]>::len),
     ];
     let parts = parts.into_iter().chain(of_chain).chain(of_sessions);
     parts.fold(0_usize, usize::saturating_add)
@@ -87,6 +88,7 @@ pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
     write_chain(w, peer_chain);
     w.opaque8(ticket_age_skew.map(i32::to_be_bytes).as_ref().map_or(&[], |skew| skew.as_slice()));
     w.opaque8(facts.peer_certificate_digest().map_or(&[], |digest| digest.as_slice()));
+    w.opaque16(facts.pre_shared_key().unwrap_or_default());
     w.vec24(|w| {
         for NewSession { id, session, expires } in facts.new_sessions() {
             w.opaque8(id);
@@ -134,6 +136,9 @@ pub(super) fn read(
         [] => None,
         digest => Some(digest.try_into().ok()?),
     });
+    if let Some(external_identity) = not_empty(r.opaque16().ok()?) {
+        facts.set_pre_shared_key(external_identity);
+    }
     let mut sessions = r.vec24().ok()?;
     while !sessions.is_empty() {
         facts.add_new_session(NewSession {

@@ -57,6 +57,9 @@ pub(crate) fn answers(
     config: &ServerConfig,
     facts: &Facts,
 ) -> (Option<CertificateType>, Option<CertificateType>) {
+    if facts.pre_shared_key().is_some() {
+        return (None, None);
+    }
     let extensions = &hello.extensions;
     if facts.resumed {
         // What was shown before: some clients that take no X.509 read silence as just that.

@@ -7,6 +7,7 @@ pub(crate) mod certificate_type;
 pub(crate) mod group;
 pub(crate) mod negotiate;
 pub(crate) mod offer;
+pub(crate) mod offered_key;
 pub(crate) mod retry;
 
 use std::sync::Arc;

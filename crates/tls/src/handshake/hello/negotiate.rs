@@ -2,6 +2,7 @@
 //!
 //! Must not know: keys, messages to be sent, how a handshake waits. Next: [`super::retry`].
 
+use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
     CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, NamedGroup,
     ProtocolVersion,
@@ -37,12 +38,28 @@ pub(crate) fn version(hello: &ClientHello<'_>, common: &Common) -> Result<Protoc
     chosen.ok_or_else(|| Peer::UnsupportedVersion.into())
 }
 
-/// The best suite of TLS 1.3 in common.
+/// The best suite of TLS 1.3 in common; if a pre-shared key is to be used, the best with its hash.
+/// RFC 9846 4.3.11
 pub(crate) fn suite13(
     hello: &ClientHello<'_>,
     config: &ServerConfig,
+    hash: Option<HashAlgorithm>,
 ) -> Result<&'static Suite, Error> {
-    choose_suite(hello, config, Suite::is_tls13)
+    choose_suite(hello, config, Suite::is_tls13, hash)
+}
+
+/// The hashes of the suites of TLS 1.3 in common, that of the best suite first.
+pub(crate) fn hashes13(
+    hello: &ClientHello<'_>,
+    config: &ServerConfig,
+) -> Result<Vec<HashAlgorithm>, Error> {
+    let mut hashes = vec![suite13(hello, config, None)?.hash];
+    for other in [HashAlgorithm::Sha256, HashAlgorithm::Sha384] {
+        if !hashes.contains(&other) && suite13(hello, config, Some(other)).is_ok() {
+            hashes.push(other);
+        }
+    }
+    Ok(hashes)
 }
 
 /// The best suite of TLS 1.2 in common that this kind of authentication serves.
@@ -51,29 +68,32 @@ pub(crate) fn suite12(
     config: &ServerConfig,
     authentication: Authentication,
 ) -> Result<&'static Suite, Error> {
-    choose_suite(hello, config, |suite| suite.authentication == Some(authentication))
+    choose_suite(hello, config, |suite| suite.authentication == Some(authentication), None)
 }
 
 fn choose_suite(
     hello: &ClientHello<'_>,
     config: &ServerConfig,
     fits: impl Fn(&Suite) -> bool,
+    hash: Option<HashAlgorithm>,
 ) -> Result<&'static Suite, Error> {
+    let allowed = |suite: &&'static Suite| hash.is_none_or(|hash| suite.hash == hash);
     let ours = || config.common.usable_suites().filter(|suite| fits(suite));
-    let client_first = || {
+    let in_their_order = || {
         let theirs = hello.cipher_suites.iter();
-        theirs.filter_map(|code| ours().find(|suite| suite.code == code)).next()
+        theirs.filter_map(|code| ours().find(|suite| suite.code == code))
     };
+    let in_our_order = || ours().filter(|suite| hello.cipher_suites.contains(suite.code));
     let chosen = if config.client_order {
-        client_first()
+        in_their_order().find(allowed)
     } else if config.common.suites_chosen {
-        ours().find(|suite| hello.cipher_suites.contains(suite.code))
+        in_our_order().find(allowed)
     } else {
-        // A client that puts ChaCha20 first lacks fast AES, and its battery counts for more.
+        // A client that puts ChaCha20 first lacks fast AES, and its battery counts for more. First of
+        // all, that is: not of what a hash leaves.
         let chacha = |suite: &&Suite| suite.aead == tercel_crypto::AeadAlgorithm::ChaCha20Poly1305;
-        client_first()
-            .filter(chacha)
-            .or_else(|| ours().find(|suite| hello.cipher_suites.contains(suite.code)))
+        let first = in_their_order().next().filter(chacha).filter(allowed);
+        first.or_else(|| in_our_order().find(allowed))
     };
     chosen.ok_or_else(|| Peer::NoSharedCipherSuite.into())
 }

@@ -2,7 +2,9 @@
 //!
 //! Must not know: what the server makes of it. Next: `tls13/client.rs`.
 
-use pki_types::{ServerName, UnixTime};
+use std::sync::Arc;
+
+use pki_types::ServerName;
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
@@ -11,15 +13,17 @@ use tercel_wire::{
     PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer,
 };
 
+use super::offered_key::OfferedKey;
 use super::{certificate_type, group, negotiate};
 use crate::config::client::ClientConfig;
+use crate::config::pre_shared_key::PreSharedKey;
 use crate::connection::authentication::compression;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::client_session::Destination;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::keys::tls13::{EarlySecret, PskKind};
+use crate::keys::tls13::EarlySecret;
 use crate::session::state::Session;
 
 /// A client's offer: what was said, and the private halves of it.
@@ -31,6 +35,8 @@ pub(crate) struct Offer {
     pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
+    /// The external keys that are offered, behind a session of TLS 1.3.
+    pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last hello offered early data.
     pub(crate) early_data: bool,
     exchanges: Vec<KeyExchange>,
@@ -60,6 +66,7 @@ impl Offer {
             None if tls13 && config.middlebox_compatibility => session_id,
             None => &[],
         };
+        let pre_shared_keys = if tls13 { config.pre_shared_keys.clone() } else { Vec::new() };
         let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
@@ -67,6 +74,7 @@ impl Offer {
             session_id: session_id.to_vec(),
             to,
             session,
+            pre_shared_keys,
             early_data: false,
             exchanges,
             seed,
@@ -139,6 +147,12 @@ impl Offer {
         self.session = self.session.take().filter(|session| {
             session.version != ProtocolVersion::TLS1_3 || session.suite.hash == before.algorithm()
         });
+        self.pre_shared_keys.retain(|key| key.hash() == before.algorithm());
+        // Nothing is left that the server could take.
+        if config.only_pre_shared_keys && self.session.is_none() && self.pre_shared_keys.is_empty()
+        {
+            return Err(Peer::PreSharedKeyDeclined.into());
+        }
         let shares = match group {
             None => self.shares(config),
             Some(group) => {
@@ -244,14 +258,14 @@ impl Offer {
             .filter(|version| common.has_version(*version))
             .collect();
         let resumes = config.resumption.store.is_some();
-        let session = self.session.as_deref();
-        let session13 = session.filter(|session| session.version == ProtocolVersion::TLS1_3);
-        let session12 = session.filter(|session| session.version == ProtocolVersion::TLS1_2);
-        let identities = session13.map(|session| [identity(session, config.common.clock.now())]);
+        let keys = self.offered_keys(config);
+        let identities: Vec<PskIdentity<'_>> = keys.iter().map(|key| key.identity).collect();
         let zeros = [0_u8; 64];
-        let length = session13.map_or(0, |session| session.suite.hash.output_len());
-        let binders = [PskBinder(zeros.get(..length).unwrap_or_default())];
-        let ticket = session12.filter(|session| session.by_ticket);
+        let place = |key: &OfferedKey<'_>| zeros.get(..key.binder_length()).unwrap_or_default();
+        let binders: Vec<PskBinder<'_>> = keys.iter().map(|key| PskBinder(place(key))).collect();
+        let ticket = self.session12().filter(|session| session.by_ticket);
+        // Who can judge no certificate asks for none. RFC 9846 9.2
+        let judges = !config.only_pre_shared_keys;
         let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
         let schemes = common.schemes_for(highest);
         let authorities: Vec<DistinguishedName<'_>> =
@@ -260,31 +274,35 @@ impl Offer {
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
                 .then(|| ticket.map_or(&[][..], |session| &session.identity)),
-            psk_key_exchange_modes: (tls13 && resumes)
+            psk_key_exchange_modes: (tls13 && (resumes || !config.pre_shared_keys.is_empty()))
                 .then_some(List::of(&[PskKeyExchangeMode::PSK_DHE_KE])),
             early_data: self.early_data.then_some(()),
-            pre_shared_key: identities.as_ref().map(|identities| OfferedPsks {
-                identities: List::of(identities),
+            pre_shared_key: (!keys.is_empty()).then(|| OfferedPsks {
+                identities: List::of(&identities),
                 binders: List::of(&binders),
             }),
             server_name: host.map(ServerNameOffer::HostName),
-            status_request: config.request_ocsp.then_some(CertificateStatusRequest::OCSP),
+            status_request: (judges && config.request_ocsp)
+                .then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::of(&groups)),
             ec_point_formats: tls12.then_some(List::of(&[EcPointFormat::UNCOMPRESSED])),
-            signature_algorithms: Some(List::of(&schemes)),
+            signature_algorithms: judges.then_some(List::of(&schemes)),
             signature_algorithms_cert: common
                 .certificate_signature_schemes
                 .as_deref()
+                .filter(|_| judges)
                 .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
-            signed_certificate_timestamp: config.request_timestamps.then_some(()),
+            signed_certificate_timestamp: (judges && config.request_timestamps).then_some(()),
             server_padding: config.server_padding.filter(|_| tls13),
-            compress_certificate: (tls13 && !compressions.is_empty())
+            compress_certificate: (tls13 && judges && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
-            certificate_authorities: (tls13 && !authorities.is_empty())
+            certificate_authorities: (tls13 && judges && !authorities.is_empty())
                 .then_some(List::of(&authorities)),
-            server_certificate_type: certificate_type::offer(&config.server_certificate_types),
-            client_certificate_type: certificate_type::offer(&config.client_certificate_types),
+            server_certificate_type: certificate_type::offer(&config.server_certificate_types)
+                .filter(|_| judges),
+            client_certificate_type: certificate_type::offer(&config.client_certificate_types)
+                .filter(|_| judges),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
             post_handshake_auth: (tls13 && config.post_handshake_auth).then_some(()),
@@ -310,26 +328,31 @@ impl Offer {
             order: config.shuffle_extensions.then_some(self.seed),
             grease: config.grease.then_some(grease),
         };
-        let message = &mut self.message;
-        message.clear();
-        hello.encode_with(&encoding, message)?;
-        if let Some(session) = session13 {
-            let partial = hello.without_binders(message).unwrap_or_default();
-            let digest = match before {
-                Some(before) => before.digest_with(partial),
-                None => Transcript::new(session.suite.hash).digest_with(partial),
-            };
-            let early = EarlySecret::new(session.suite, Some(session.secret.as_bytes()));
-            let binder = early.binder(PskKind::Resumption, &digest);
-            hello.replace_binders(message, List::of(&[PskBinder(&binder)]))?;
+        let mut message = Vec::new();
+        hello.encode_with(&encoding, &mut message)?;
+        if !keys.is_empty() {
+            let partial = hello.without_binders(&message).unwrap_or_default();
+            let made: Vec<_> = keys.iter().map(|key| key.binder(before, partial)).collect();
+            let binders: Vec<PskBinder<'_>> = made.iter().map(|binder| PskBinder(binder)).collect();
+            hello.replace_binders(&mut message, List::of(&binders))?;
         }
+        self.message = message;
         flow.send_with(
             |out| {
-                out.extend_from_slice(message);
+                out.extend_from_slice(&self.message);
                 Ok::<(), Error>(())
             },
             |_| {},
         )
+    }
+
+    /// The keys to offer: the session's first, because early data goes with the first. RFC 9846 4.3.10
+    fn offered_keys(&self, config: &ClientConfig) -> Vec<OfferedKey<'_>> {
+        let now = config.common.clock.now();
+        let session = self.session13().map(|session| OfferedKey::of_session(session, now));
+        let external = self.pre_shared_keys.iter();
+        let external = external.filter_map(|key| OfferedKey::external(key, &config.common));
+        session.into_iter().chain(external).collect()
     }
 
     /// Whether the hello that was sent has this extension, reserved ones included.
@@ -341,16 +364,6 @@ impl Offer {
 
 fn bad_share(error: tercel_crypto::CryptoError) -> Error {
     crate::handshake::tls13::server::bad_share(error)
-}
-
-/// How a session is named, with its age obfuscated. RFC 9846 4.3.11.1
-fn identity(session: &Session, now: UnixTime) -> PskIdentity<'_> {
-    let age = now.as_secs().saturating_sub(session.created).saturating_mul(1000);
-    let age = u32::try_from(age).unwrap_or(u32::MAX);
-    PskIdentity {
-        identity: &session.identity,
-        obfuscated_ticket_age: age.wrapping_add(session.age_add),
-    }
 }
 
 /// The key exchanges to begin with.

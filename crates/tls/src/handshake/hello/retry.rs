@@ -10,9 +10,11 @@ use tercel_wire::{
 };
 
 use super::{negotiate, parse_hello};
+use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
 use crate::handshake::flow::{Command, Flow};
+use crate::handshake::pre_shared_key;
 use crate::handshake::question::SharedHello;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
@@ -23,6 +25,8 @@ pub(crate) struct Settled {
     pub(crate) hello: SharedHello,
     pub(crate) suite: &'static Suite,
     pub(crate) group: NamedGroup,
+    /// The external key to use, whose binder is still to be checked.
+    pub(crate) external: Option<Arc<PreSharedKey>>,
     /// Up to `hello`, which is not in it yet: binders are over less than the whole.
     pub(crate) transcript: Transcript,
     pub(crate) retried: bool,
@@ -38,7 +42,9 @@ pub(crate) async fn settle(
 ) -> Result<Settled, Error> {
     let hello = parse_hello(&first)?;
     check(&hello)?;
-    let suite = negotiate::suite13(&hello, config)?;
+    let external = pre_shared_key::find(flow, config, &hello, &first).await?;
+    let hash = external.as_ref().map(|key| key.hash());
+    let suite = negotiate::suite13(&hello, config, hash)?;
     let group = negotiate::group13(&hello, config)?;
     if has_share(&hello, group) {
         let transcript = Transcript::new(suite.hash);
@@ -46,6 +52,7 @@ pub(crate) async fn settle(
             hello: first,
             suite,
             group,
+            external,
             transcript,
             retried: false,
             early_data_lost: false,
@@ -62,8 +69,17 @@ pub(crate) async fn settle(
     let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     flow.order(Command::StopSkippingEarlyData);
     let second: SharedHello = message.into_bytes().into();
-    compare(&hello, &parse_hello(&second)?, group)?;
-    Ok(Settled { hello: second, suite, group, transcript, retried: true, early_data_lost })
+    let again = parse_hello(&second)?;
+    compare(&hello, &again, group)?;
+    // Keys that go with the suite stay on offer. RFC 9846 4.2.2
+    if let Some(key) = &external {
+        again.extensions.pre_shared_key.ok_or(Peer::MissingExtension)?;
+        if !pre_shared_key::is_offered(&again, key) {
+            return Err(Peer::SecondHelloChanged.into());
+        }
+    }
+    let hello = second;
+    Ok(Settled { hello, suite, group, external, transcript, retried: true, early_data_lost })
 }
 
 /// What a hello that leads to TLS 1.3 must look like. RFC 9846 4.2.1, 9.2
@@ -82,7 +98,8 @@ fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
     if extensions.supported_groups.is_some() != extensions.key_share.is_some() {
         return Err(Peer::MissingExtension.into());
     }
-    if extensions.signature_algorithms.is_none() {
+    // Who wants a certificate says which; who offers a key may do without. RFC 9846 9.2
+    if extensions.signature_algorithms.is_none() && extensions.pre_shared_key.is_none() {
         return Err(Peer::MissingExtension.into());
     }
     // Every share is for a group that is listed, in the same order. RFC 9846 4.3.8

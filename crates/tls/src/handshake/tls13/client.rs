@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
     CertificateRequest, CertificateType, DecodeError, EncryptedExtensions, EndOfEarlyData,
     ExtensionType, Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello,
@@ -16,6 +17,7 @@ use super::settle::settle;
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
+use crate::config::pre_shared_key::PreSharedKey;
 use crate::connection::authentication::HandshakeContext;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
@@ -50,17 +52,24 @@ pub(crate) async fn handshake(
         facts.early_data = EarlyData::Rejected;
     }
 
+    if config.only_pre_shared_keys && hello.extensions.pre_shared_key.is_none() {
+        return Err(Peer::PreSharedKeyDeclined.into());
+    }
     let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
         return Err(Peer::MissingServerExtension.into());
     };
     facts.group = Some(share.group);
     let shared = offer.agree(config, share.group, share.key_exchange)?;
-    let session = resumed_session(&hello, &mut offer, suite)?;
+    let (session, external) = chosen_key(&hello, &mut offer, suite)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let early = match &session {
-        Some(session) => EarlySecret::new(suite, Some(session.secret.as_bytes())),
-        None => EarlySecret::new(suite, None),
+    let early = match (&session, &external) {
+        (Some(session), _) => EarlySecret::new(suite, Some(session.secret.as_bytes())),
+        (None, Some(key)) => EarlySecret::new(suite, Some(key.secret())),
+        (None, None) => EarlySecret::new(suite, None),
     };
+    if let Some(key) = external {
+        facts.set_pre_shared_key(key.external_identity().to_vec());
+    }
     // Without the session's key anyone could compute it.
     let early_exporter = (offer.early_data && session.is_some()).then(|| {
         let digest = Transcript::new(suite.hash).digest_with(&offer.message);
@@ -97,6 +106,8 @@ pub(crate) async fn handshake(
             session.into_facts(&mut facts);
             None
         }
+        // Neither side shows a certificate. RFC 9846 4.4.2, F.1
+        None if facts.pre_shared_key().is_some() => None,
         None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
     };
     let finished = flow.read_expected(HandshakeType::FINISHED).await?;
@@ -120,9 +131,10 @@ pub(crate) async fn handshake(
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
     flow.install_write(main.client);
-    facts.post_handshake_auth = config.post_handshake_auth;
+    // After an external key there is nothing to be asked for. RFC 9846 4.4.2
+    facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
     // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
-    let answering = config
+    let answering = facts
         .post_handshake_auth
         .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type));
     let secret = || main.main.resumption_secret(&transcript.digest());
@@ -138,18 +150,35 @@ pub(crate) async fn handshake(
     })
 }
 
-/// The session that the server resumes: the one we offered, whose hash must be the suite's. RFC 9846 4.3.11
-fn resumed_session(
+/// The key that the server chose: that of a session, or one from outside.
+type Chosen = (Option<Box<Session>>, Option<Arc<PreSharedKey>>);
+
+/// The key that the server chose is one that we offered, and its hash is the suite's. RFC 9846 4.3.11
+fn chosen_key(
     hello: &ServerHello<'_>,
     offer: &mut Offer,
     suite: &'static Suite,
-) -> Result<Option<Box<Session>>, Error> {
-    let Some(index) = hello.extensions.pre_shared_key else { return Ok(None) };
-    let session = offer.session.take().filter(|_| index == 0).ok_or(Peer::IllegalParameter)?;
-    if session.suite.hash != suite.hash {
-        return Err(Peer::WrongCipherSuiteChosen.into());
-    }
-    Ok(Some(session))
+) -> Result<Chosen, Error> {
+    let Some(index) = hello.extensions.pre_shared_key else { return Ok((None, None)) };
+    let index = usize::from(index);
+    // A session stands first; one of TLS 1.2 is offered elsewhere.
+    let session = offer.session.take();
+    let external = match session.filter(|session| session.version == ProtocolVersion::TLS1_3) {
+        Some(session) if index == 0 => {
+            check_hash(session.suite.hash, suite)?;
+            return Ok((Some(session), None));
+        }
+        Some(_) => index.checked_sub(1),
+        None => Some(index),
+    };
+    let key = external.and_then(|index| offer.pre_shared_keys.get(index));
+    let key = Arc::clone(key.ok_or(Peer::WrongPreSharedKeyChosen)?);
+    check_hash(key.hash(), suite)?;
+    Ok((None, Some(key)))
+}
+
+fn check_hash(hash: HashAlgorithm, suite: &Suite) -> Result<(), Error> {
+    if hash == suite.hash { Ok(()) } else { Err(Peer::WrongCipherSuiteChosen.into()) }
 }
 
 /// The server's request, if it has one, its certificate and its proof.
@@ -198,6 +227,9 @@ async fn receive_encrypted_extensions(
     certificate_type::accept(types, config, facts)?;
     if extensions.early_data.is_some() {
         // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
+        if facts.pre_shared_key().is_some() {
+            return Err(Peer::EarlyDataMismatch.into());
+        }
         let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;
         if session.suite.code != facts.cipher_suite || session.alpn != facts.alpn {
             return Err(Peer::EarlyDataMismatch.into());

@@ -3,40 +3,42 @@
 //!
 //! Must not know: how sessions are kept. Next: `handshake/resumption.rs`.
 
+use std::sync::Arc;
+
 use tercel_wire::{
-    ClientHello, NewSessionTicket, NewSessionTicketExtensions, ProtocolVersion, PskKeyExchangeMode,
-    TlsFlags,
+    ClientHello, HandshakeMessage, NewSessionTicket, NewSessionTicketExtensions, ProtocolVersion,
+    PskBinder, TlsFlags,
 };
 
 use crate::config::policy::Policy;
+use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, wrong_answer};
 use crate::handshake::hello::negotiate;
 use crate::handshake::question::{AdmitEarlyDataQuestion, Answer, Question};
-use crate::handshake::resumption::{self, Found};
+use crate::handshake::resumption::Found;
 use crate::handshake::transcript::Transcript;
+use crate::handshake::{pre_shared_key, resumption};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, PskKind, ResumptionSecret};
 use crate::record::limits;
 use crate::session::state::Session;
-use tercel_wire::HandshakeMessage;
 
 /// A pre-shared key that was accepted.
 pub(crate) struct Accepted {
     /// Its place in the client's list.
     pub(crate) index: u16,
     pub(crate) early: EarlySecret,
-    pub(crate) session: Box<Session>,
+    /// The session it belongs to; an external key belongs to none.
+    pub(crate) session: Option<Box<Session>>,
     /// Milliseconds by which the client thinks the ticket older than it is, or younger.
     age_skew: i64,
 }
 
-/// Identities that are looked at; a client has no reason to send more.
-const MAX_IDENTITIES: usize = 4;
-
-/// The first of the client's keys that we know and that fits, its binder checked.
+/// The first of the client's keys that we know and that fits, its binder checked. `external` is the one
+/// from outside that was found before: its name is never tried as a ticket.
 pub(crate) async fn accept(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -44,15 +46,23 @@ pub(crate) async fn accept(
     message: &[u8],
     suite: &'static Suite,
     before: &Transcript,
+    external: Option<&Arc<PreSharedKey>>,
 ) -> Result<Option<Accepted>, Error> {
     let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
-    // Only together with a key exchange. RFC 9846 4.3.9
-    let modes = hello.extensions.psk_key_exchange_modes.ok_or(Peer::MissingExtension)?;
-    if !config.resumption.is_on() || !modes.contains(PskKeyExchangeMode::PSK_DHE_KE) {
+    if !pre_shared_key::goes_with_key_exchange(hello) {
         return Ok(None);
     }
+    let partial = hello.without_binders(message).unwrap_or_default();
+    let mut tries = if config.resumption.is_on() { limits::MAX_TICKETS_TRIED } else { 0 };
     let pairs = offered.identities.iter().zip(offered.binders.iter());
-    for (index, (identity, binder)) in (0_u16..).zip(pairs.take(MAX_IDENTITIES)) {
+    for (index, (identity, binder)) in (0_u16..).zip(pairs.take(limits::MAX_PSK_IDENTITIES)) {
+        if let Some(key) = external.filter(|key| key.identity() == identity.identity) {
+            let early = EarlySecret::new(suite, Some(key.secret()));
+            check_binder(&early, key.kind(), before, partial, binder)?;
+            return Ok(Some(Accepted { index, early, session: None, age_skew: 0 }));
+        }
+        let Some(left) = tries.checked_sub(1) else { continue };
+        tries = left;
         let found = resumption::find(flow, config, identity.identity, true).await?;
         let Some(Found { mut session, is_stored }) = found else { continue };
         let name = negotiate::server_name(hello);
@@ -63,11 +73,7 @@ pub(crate) async fn accept(
             continue;
         }
         let early = EarlySecret::new(suite, Some(session.secret.as_bytes()));
-        let partial = hello.without_binders(message).unwrap_or_default();
-        let expected = early.binder(PskKind::Resumption, &before.digest_with(partial));
-        if !tercel_crypto::constant_time_eq(&expected, binder.0) {
-            return Err(Peer::BadBinder.into());
-        }
+        check_binder(&early, PskKind::Resumption, before, partial, binder)?;
         // Only who has the key uses it up, and sets anyone to work.
         if (is_stored && !resumption::claim(config, identity.identity))
             || !resumption::still_trusted(flow, config, &mut session).await?
@@ -75,9 +81,24 @@ pub(crate) async fn accept(
             continue;
         }
         let age_skew = age_skew(&session, identity.obfuscated_ticket_age, config);
-        return Ok(Some(Accepted { index, early, session, age_skew }));
+        return Ok(Some(Accepted { index, early, session: Some(session), age_skew }));
     }
     Ok(None)
+}
+
+/// Only one binder is checked, that of the key which is chosen. RFC 9846 4.3.11
+fn check_binder(
+    early: &EarlySecret,
+    kind: PskKind,
+    before: &Transcript,
+    partial_hello: &[u8],
+    binder: PskBinder<'_>,
+) -> Result<(), Error> {
+    let expected = early.binder(kind, &before.digest_with(partial_hello));
+    if !tercel_crypto::constant_time_eq(&expected, binder.0) {
+        return Err(Peer::BadBinder.into());
+    }
+    Ok(())
 }
 
 impl Accepted {
@@ -97,7 +118,8 @@ impl Accepted {
         alpn: Option<&[u8]>,
         retried: bool,
     ) -> Result<bool, Error> {
-        let session = &self.session;
+        // Nothing of what early data needs was agreed for a key from outside.
+        let Some(session) = &self.session else { return Ok(false) };
         let window = limits::FRESHNESS_WINDOW.saturating_mul(1000);
         if hello.extensions.early_data.is_none()
             || retried
@@ -140,11 +162,8 @@ fn age_skew(session: &Session, obfuscated: u32, config: &ServerConfig) -> i64 {
 
 /// How many tickets this client gets.
 pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, facts: &Facts) -> u8 {
-    let psk_modes = hello.extensions.psk_key_exchange_modes;
     // A client that cannot use a ticket gets none. RFC 9846 4.3.9
-    if !config.resumption.is_on()
-        || !psk_modes.is_some_and(|modes| modes.contains(PskKeyExchangeMode::PSK_DHE_KE))
-    {
+    if !config.resumption.is_on() || !pre_shared_key::goes_with_key_exchange(hello) {
         return 0;
     }
     let resumption = &config.resumption;

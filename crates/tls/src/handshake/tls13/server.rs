@@ -16,6 +16,7 @@ use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
+use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::authentication::HandshakeContext;
 use crate::connection::authentication::certificate::write_request;
@@ -44,8 +45,15 @@ pub(crate) async fn handshake(
 ) -> Result<Established, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
     let settled = retry::settle(flow, config, first).await?;
-    let Settled { hello: message, suite, group, mut transcript, retried, early_data_lost } =
-        settled;
+    let Settled {
+        hello: message,
+        suite,
+        group,
+        external,
+        mut transcript,
+        retried,
+        early_data_lost,
+    } = settled;
     let hello = parse_hello(&message)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
     facts.group = Some(group);
@@ -58,10 +66,23 @@ pub(crate) async fn handshake(
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
-    let Basis { early, psk_index, session, own, early_data, ticket_age_skew } =
-        choose_basis(flow, config, &message, &hello, suite, &transcript, alpn, retried).await?;
+    let Basis { early, psk_index, session, own, early_data, ticket_age_skew } = choose_basis(
+        flow,
+        config,
+        &message,
+        &hello,
+        suite,
+        &transcript,
+        external.as_ref(),
+        alpn,
+        retried,
+    )
+    .await?;
     facts.ticket_age_skew = ticket_age_skew;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
+    if let (Some(key), Some(_), None) = (&external, psk_index, &session) {
+        facts.set_pre_shared_key(key.external_identity().to_vec());
+    }
     if let Some(session) = &session {
         facts.server_certificate_type = session.server_certificate_type();
     }
@@ -125,7 +146,9 @@ pub(crate) async fn handshake(
         session.into_facts(&mut facts);
     }
     // Clients that do not offer it are never asked later. RFC 9846 4.3.6
-    facts.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
+    let offered = hello.extensions.post_handshake_auth.is_some();
+    // Nor those that have an external key. RFC 9846 4.4.2
+    facts.post_handshake_auth = offered && facts.pre_shared_key().is_none();
     let requesting = requesting(config, &facts, &transcript);
     let count = resumption::tickets_to_send(config, &hello, &facts);
     if count > 0 {
@@ -144,7 +167,7 @@ pub(crate) async fn handshake(
     })
 }
 
-/// What a handshake rests on: a session, or a credential of ours.
+/// What a handshake rests on: a session, an external key, or a credential of ours.
 struct Basis {
     early: EarlySecret,
     psk_index: Option<u16>,
@@ -162,11 +185,15 @@ async fn choose_basis(
     hello: &ClientHello<'_>,
     suite: &'static Suite,
     before: &Transcript,
+    external: Option<&Arc<PreSharedKey>>,
     alpn: Option<&[u8]>,
     retried: bool,
 ) -> Result<Basis, Error> {
-    let Some(accepted) = resumption::accept(flow, config, hello, message, suite, before).await?
-    else {
+    let accepted = resumption::accept(flow, config, hello, message, suite, before, external);
+    let Some(accepted) = accepted.await? else {
+        if config.only_pre_shared_keys {
+            return Err(Peer::UnknownPreSharedKey.into());
+        }
         let own = select_credential(flow, config, message, hello).await?;
         let early = EarlySecret::new(suite, None);
         return Ok(Basis {
@@ -183,7 +210,7 @@ async fn choose_basis(
     Ok(Basis {
         early: accepted.early,
         psk_index: Some(accepted.index),
-        session: Some(accepted.session),
+        session: accepted.session,
         own: None,
         early_data,
         ticket_age_skew,

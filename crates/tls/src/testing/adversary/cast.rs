@@ -6,12 +6,14 @@
 use std::sync::{Arc, OnceLock};
 
 use pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tercel_crypto::HashAlgorithm;
 use tercel_wire::{NamedGroup, ProtocolVersion};
 
 use super::puppet::{Outcome, Puppet, Say, Script};
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
+use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::config::verifier::AcceptAnyPeer;
 use crate::handshake::client_session::Destination;
@@ -26,23 +28,28 @@ pub(in crate::testing) struct Scene {
     pub(super) version: ProtocolVersion,
     pub(super) client_auth: bool,
     pub(super) retry: bool,
+    /// Both sides have a pre-shared key and nothing else.
+    pub(super) pre_shared_key: bool,
 }
 
 /// All of them.
 pub(super) fn scenes() -> impl Iterator<Item = Scene> {
     let forms = [
-        (ProtocolVersion::TLS1_3, false, false),
-        (ProtocolVersion::TLS1_3, true, false),
-        (ProtocolVersion::TLS1_3, false, true),
-        (ProtocolVersion::TLS1_2, false, false),
-        (ProtocolVersion::TLS1_2, true, false),
+        (ProtocolVersion::TLS1_3, false, false, false),
+        (ProtocolVersion::TLS1_3, true, false, false),
+        (ProtocolVersion::TLS1_3, false, true, false),
+        (ProtocolVersion::TLS1_2, false, false, false),
+        (ProtocolVersion::TLS1_2, true, false, false),
+        (ProtocolVersion::TLS1_3, false, false, true),
+        (ProtocolVersion::TLS1_3, false, true, true),
     ];
     [Side::Client, Side::Server].into_iter().flat_map(move |victim| {
-        forms.into_iter().map(move |(version, client_auth, retry)| Scene {
+        forms.into_iter().map(move |(version, client_auth, retry, pre_shared_key)| Scene {
             victim,
             version,
             client_auth,
             retry,
+            pre_shared_key,
         })
     })
 }
@@ -102,8 +109,12 @@ impl Scene {
             .versions(&[self.version])
             .groups(&groups)
             .key_shares(&groups[..1])
-            .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
             .without_resumption();
+        let config = if self.pre_shared_key {
+            config.pre_shared_keys([pre_shared_key()])
+        } else {
+            config.verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+        };
         let config = if self.client_auth { config.credential(credential()) } else { config };
         config.build().unwrap()
     }
@@ -111,15 +122,24 @@ impl Scene {
     pub(in crate::testing) fn server(&self) -> Arc<ServerConfig> {
         let group = if self.retry { NamedGroup::SECP256R1 } else { NamedGroup::X25519 };
         let demand = if self.client_auth { ClientAuth::Required } else { ClientAuth::None };
-        ServerConfig::builder()
+        let config = ServerConfig::builder();
+        let config = if self.pre_shared_key {
+            config.pre_shared_keys([pre_shared_key()])
+        } else {
+            config.credential(credential())
+        };
+        config
             .versions(&[self.version])
             .groups(&[group])
-            .credential(credential())
             .without_tickets()
             .client_verifier(demand, Policy::Here(Arc::new(AcceptAnyPeer)))
             .build()
             .unwrap()
     }
+}
+
+fn pre_shared_key() -> PreSharedKey {
+    PreSharedKey::external(b"name", &[7; 32], HashAlgorithm::Sha256).unwrap()
 }
 
 pub(in crate::testing) fn name() -> ServerName<'static> {

@@ -5,6 +5,7 @@
 
 mod cast;
 mod content;
+mod early_data;
 mod order;
 mod puppet;
 mod records;

@@ -37,7 +37,7 @@ fn a_message_at_a_wrong_moment_is_unexpected() {
             }
         }
     }
-    // 10 scenes of 3 to 9 steps, 20 kinds of message.
+    // 14 scenes of 3 to 9 steps, 20 kinds of message.
     assert!(tried > 900, "{tried}");
 }
 

@@ -146,7 +146,7 @@ impl<'s> Puppet<'s> {
         out.extend(record);
     }
 
-    fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) {
+    pub(super) fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) {
         while !self.ended {
             self.ended = self.coroutine.resume().is_some();
             self.carry_out(out);

@@ -1,0 +1,292 @@
+//! External pre-shared keys: a small table of its own, because nothing in it has a certificate.
+//!
+//! Both programs are asked what they saw: Tercel reports the key's name, OpenSSL that there is no
+//! certificate, GnuTLS as whom it is connected. Must not know TLS. Next: `process.rs`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::cells::Role;
+use crate::process::Process;
+use crate::programs;
+use crate::relay::free_port;
+
+/// The programs that can do without certificates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Peer {
+    OpenSsl,
+    GnuTls,
+}
+
+/// What is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Matter {
+    Plain,
+    /// A HelloRetryRequest comes in between, so binders are computed twice.
+    Retry,
+    /// Tercel offers two keys, and the server knows the second.
+    SecondOfTwo,
+    WrongKey,
+    UnknownName,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PskCell {
+    role: Role,
+    peer: Peer,
+    matter: Matter,
+}
+
+const NAME: &str = "gate-7";
+const KEY: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+const WRONG: &str = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752";
+/// One line, which one of the servers sends back in reverse.
+const LINE: &str = "0123456789 abcdefghij";
+const LIMIT: Duration = Duration::from_secs(20);
+const GNUTLS: &str = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
+
+/// All cells.
+pub(crate) fn cells() -> Vec<PskCell> {
+    use Matter::{Plain, Retry, SecondOfTwo, UnknownName, WrongKey};
+    let mut cells = Vec::new();
+    for peer in [Peer::OpenSsl, Peer::GnuTls] {
+        for matter in [Plain, Retry, SecondOfTwo, WrongKey, UnknownName] {
+            // GnuTLS's server makes up a key for a name it does not know, and looks no further.
+            if matter != SecondOfTwo || peer == Peer::OpenSsl {
+                cells.push(PskCell { role: Role::Connect, peer, matter });
+            }
+            // GnuTLS's client sends a share for each kind of group, so there is nothing to retry; and
+            // neither program's client has more than one key.
+            let retries = matter != Retry || peer == Peer::OpenSsl;
+            if retries && matter != SecondOfTwo {
+                cells.push(PskCell { role: Role::Serve, peer, matter });
+            }
+        }
+    }
+    cells
+}
+
+/// The line of the matrix.
+pub(crate) const FEATURE: &str = "external pre-shared key";
+
+impl Peer {
+    fn name(self) -> &'static str {
+        match self {
+            Self::OpenSsl => "openssl",
+            Self::GnuTls => "gnutls",
+        }
+    }
+}
+
+impl PskCell {
+    /// Its field of the matrix.
+    pub(crate) fn place(self) -> (&'static str, &'static str, Role) {
+        (FEATURE, self.peer.name(), self.role)
+    }
+
+    pub(crate) fn name(self) -> String {
+        let role = match self.role {
+            Role::Serve => "serve",
+            Role::Connect => "connect",
+        };
+        let peer = self.peer.name();
+        let matter = match self.matter {
+            Matter::Plain => "plain",
+            Matter::Retry => "retry",
+            Matter::SecondOfTwo => "second-of-two",
+            Matter::WrongKey => "wrong-key",
+            Matter::UnknownName => "unknown-name",
+        };
+        format!("{role} {peer} psk {matter}")
+    }
+
+    /// Whether the peer's programs are here.
+    pub(crate) fn present(self) -> bool {
+        self.program().is_some()
+    }
+
+    fn program(self) -> Option<PathBuf> {
+        programs::find(match (self.peer, self.role) {
+            (Peer::OpenSsl, _) => "openssl",
+            (Peer::GnuTls, Role::Serve) => "gnutls-cli",
+            (Peer::GnuTls, Role::Connect) => "gnutls-serv",
+        })
+    }
+
+    /// The error says what was wrong and quotes both programs.
+    pub(crate) fn run(self, tercel: &Path, folder: &Path) -> Result<()> {
+        let program = self.program().context("the program is gone")?;
+        let port = free_port()?;
+        let (server, client) = match self.role {
+            Role::Serve => (self.tercel_serves(tercel, port), self.peer_connects(&program, port)),
+            Role::Connect => {
+                (self.peer_serves(&program, port, folder)?, self.tercel_connects(tercel, port))
+            }
+        };
+        let deadline = Instant::now() + LIMIT;
+        let server = Process::start(server)?;
+        wait(deadline, || {
+            ["listening on", "ACCEPT"].iter().any(|word| said(&server).contains(word))
+        })
+        .context("the server does not listen")?;
+        let mut client = Process::start(client)?;
+        client.give(format!("{LINE}\n").as_bytes());
+        self.judge(&server, &mut client, deadline).map_err(|error| {
+            let quotes = format!("server: {}\nclient: {}\n", said(&server), said(&client));
+            error.context(quotes)
+        })
+    }
+
+    fn judge(self, server: &Process, client: &mut Process, deadline: Instant) -> Result<()> {
+        let echo: String = match (self.role, self.peer) {
+            (Role::Connect, Peer::OpenSsl) => LINE.chars().rev().collect(),
+            _ => LINE.to_owned(),
+        };
+        if matches!(self.matter, Matter::WrongKey | Matter::UnknownName) {
+            wait_for_end(client, deadline)?;
+            ensure!(!client.output().text().contains(&echo), "the connection was made");
+            let (who, words) = self.refusal();
+            let who = if who == Role::Serve { server } else { client };
+            return wait(deadline, || said(who).contains(words)).context("no word of the cause");
+        }
+        wait(deadline, || client.output().text().contains(&echo)).context("no echo")?;
+        client.end_input();
+        let (tercel, peer): (&Process, &Process) = match self.role {
+            Role::Serve => (server, client),
+            Role::Connect => (client, server),
+        };
+        for words in self.seen_by_tercel() {
+            wait(deadline, || said(tercel).contains(words))
+                .with_context(|| format!("Tercel does not say {words:?}"))?;
+        }
+        let words = self.seen_by_peer();
+        wait(deadline, || said(peer).contains(words))
+            .with_context(|| format!("the peer does not say {words:?}"))
+    }
+
+    /// What Tercel says of its part in a refusal: as a server the cause, as a client the alert.
+    fn refusal(self) -> (Role, &'static str) {
+        match (self.role, self.matter) {
+            (Role::Serve, Matter::WrongKey) => (Role::Serve, "binder does not match"),
+            (Role::Serve, _) => (Role::Serve, "no pre-shared key that is known"),
+            (Role::Connect, _) => (Role::Connect, "the peer sent the alert"),
+        }
+    }
+
+    fn seen_by_tercel(self) -> &'static [&'static str] {
+        match (self.role, self.matter) {
+            (Role::Serve, Matter::Retry) => &["psk=gate-7", " retried "],
+            (Role::Serve, _) => &["psk=gate-7"],
+            (Role::Connect, Matter::Retry) => {
+                &["pre-shared-key        gate-7", "retried               yes"]
+            }
+            (Role::Connect, _) => &["pre-shared-key        gate-7"],
+        }
+    }
+
+    fn seen_by_peer(self) -> &'static str {
+        match (self.peer, self.role) {
+            (Peer::OpenSsl, Role::Serve) => "no peer certificate available",
+            (Peer::OpenSsl, Role::Connect) => "No peer certificate",
+            (Peer::GnuTls, _) => "PSK authentication. Connected as 'gate-7'",
+        }
+    }
+
+    /// What the client has; the server always has the right key under the right name.
+    fn clients_key(self) -> (&'static str, &'static str) {
+        match self.matter {
+            Matter::WrongKey => (NAME, WRONG),
+            Matter::UnknownName => ("gate-8", KEY),
+            _ => (NAME, KEY),
+        }
+    }
+
+    fn tercel_serves(self, tercel: &Path, port: u16) -> Command {
+        let mut command = Command::new(tercel);
+        command.args(["serve", "--echo", "--psk", &format!("{NAME}:{KEY}"), "--listen"]);
+        command.arg(format!("127.0.0.1:{port}"));
+        if self.matter == Matter::Retry {
+            command.args(["--groups", "secp384r1"]);
+        }
+        command
+    }
+
+    fn tercel_connects(self, tercel: &Path, port: u16) -> Command {
+        let mut command = Command::new(tercel);
+        command.arg("connect").arg(format!("127.0.0.1:{port}")).args(["--timeout", "15"]);
+        if self.matter == Matter::SecondOfTwo {
+            command.args(["--psk", &format!("gate-8:{WRONG}")]);
+        }
+        let (name, key) = self.clients_key();
+        command.args(["--psk", &format!("{name}:{key}"), "--groups", "x25519:secp384r1"]);
+        command
+    }
+
+    fn peer_serves(self, program: &Path, port: u16, folder: &Path) -> Result<Command> {
+        let mut command = Command::new(program);
+        let port = port.to_string();
+        let retries = self.matter == Matter::Retry;
+        match self.peer {
+            Peer::OpenSsl => {
+                command.args(["s_server", "-nocert", "-tls1_3", "-rev", "-psk_identity", NAME]);
+                command.args(["-psk", KEY, "-accept", &port]);
+                if retries {
+                    command.args(["-groups", "P-384"]);
+                }
+            }
+            Peer::GnuTls => {
+                let passwords = folder.join(format!("psk-{port}"));
+                fs::write(&passwords, format!("{NAME}:{KEY}\n"))?;
+                let groups = if retries { ":-GROUP-ALL:+GROUP-SECP384R1" } else { "" };
+                command.args(["--echo", "-p", &port, "--priority", &format!("{GNUTLS}{groups}")]);
+                command.arg("--pskpasswd").arg(passwords);
+            }
+        }
+        Ok(command)
+    }
+
+    fn peer_connects(self, program: &Path, port: u16) -> Command {
+        let mut command = Command::new(program);
+        let (name, key) = self.clients_key();
+        match self.peer {
+            Peer::OpenSsl => {
+                command.args(["s_client", "-tls1_3", "-psk_identity", name, "-psk", key]);
+                command.args(["-groups", "X25519:P-384", "-connect"]);
+                command.arg(format!("127.0.0.1:{port}"));
+            }
+            Peer::GnuTls => {
+                command.args(["--pskusername", name, "--pskkey", key, "--priority", GNUTLS]);
+                command.args(["-p", &port.to_string(), "127.0.0.1"]);
+            }
+        }
+        command
+    }
+}
+
+fn said(process: &Process) -> String {
+    process.output().text() + &process.complaints().text()
+}
+
+fn wait(deadline: Instant, mut done: impl FnMut() -> bool) -> Result<()> {
+    while !done() {
+        if Instant::now() > deadline {
+            bail!("not within {} s", LIMIT.as_secs());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn wait_for_end(process: &mut Process, deadline: Instant) -> Result<()> {
+    while process.ended()?.is_none() {
+        ensure!(Instant::now() < deadline, "the client does not end");
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! One of the pre-shared keys that a client offers: a session's, or one from outside. RFC 9846 4.3.11
+//!
+//! Must not know: what else is in the hello. Next: [`super::offer`].
+
+use pki_types::UnixTime;
+use tercel_crypto::Digest;
+use tercel_wire::PskIdentity;
+
+use crate::config::common::Common;
+use crate::config::pre_shared_key::PreSharedKey;
+use crate::handshake::transcript::Transcript;
+use crate::keys::suite::Suite;
+use crate::keys::tls13::{EarlySecret, PskKind};
+use crate::session::state::Session;
+
+pub(crate) struct OfferedKey<'k> {
+    pub(crate) identity: PskIdentity<'k>,
+    kind: PskKind,
+    /// Any suite that has the key's hash.
+    suite: &'static Suite,
+    secret: &'k [u8],
+}
+
+impl<'k> OfferedKey<'k> {
+    /// A session is named with its age obfuscated. RFC 9846 4.3.11.1
+    pub(crate) fn of_session(session: &'k Session, now: UnixTime) -> Self {
+        let age = now.as_secs().saturating_sub(session.created).saturating_mul(1000);
+        let age = u32::try_from(age).unwrap_or(u32::MAX);
+        Self {
+            identity: PskIdentity {
+                identity: &session.identity,
+                obfuscated_ticket_age: age.wrapping_add(session.age_add),
+            },
+            kind: PskKind::Resumption,
+            suite: session.suite,
+            secret: session.secret.as_bytes(),
+        }
+    }
+
+    /// A key from outside has no age. RFC 9846 4.3.11
+    pub(crate) fn external(key: &'k PreSharedKey, common: &Common) -> Option<Self> {
+        let fits = |suite: &&'static Suite| suite.is_tls13() && suite.hash == key.hash();
+        Some(Self {
+            identity: PskIdentity { identity: key.identity(), obfuscated_ticket_age: 0 },
+            kind: key.kind(),
+            suite: common.usable_suites().find(fits)?,
+            secret: key.secret(),
+        })
+    }
+
+    pub(crate) fn binder_length(&self) -> usize {
+        self.suite.hash.output_len()
+    }
+
+    /// The proof of having the key, over the hello without its binders and what came before. RFC 9846 4.3.11.2
+    pub(crate) fn binder(&self, before: Option<&Transcript>, partial_hello: &[u8]) -> Digest {
+        let digest = match before {
+            Some(before) => before.digest_with(partial_hello),
+            None => Transcript::new(self.suite.hash).digest_with(partial_hello),
+        };
+        EarlySecret::new(self.suite, Some(self.secret)).binder(self.kind, &digest)
+    }
+}

@@ -1,0 +1,375 @@
+//! Pre-shared keys from outside of TLS: plain and imported, with and without certificates beside them.
+//!
+//! Must not know: how a key is derived. Next: `hostile.rs` for peers that do it wrong, `sessions.rs` for what
+//! is resumed afterwards.
+
+mod hostile;
+mod sessions;
+
+use std::sync::{Arc, Mutex};
+
+use tercel::crypto::HashAlgorithm;
+use tercel::wire::{
+    AlertDescription, CipherSuite, ClientHello, ExtensionType, HandshakeMessage, ImportedIdentity,
+    KdfIdentifier, NamedGroup, ProtocolVersion,
+};
+use tercel::{
+    Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, EarlyData, Error,
+    FindPreSharedKey, Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question,
+    ServerConfig, ServerConfigBuilder, Side,
+};
+
+use crate::identity::{Kind, NAME, client, credential, roots, server};
+use crate::pair::{Delivery, Pair, records};
+
+const SHA256: HashAlgorithm = HashAlgorithm::Sha256;
+const SHA384: HashAlgorithm = HashAlgorithm::Sha384;
+const SECRET: &[u8] = b"thirty-two bytes of good secret!";
+
+fn plain(name: &str, hash: HashAlgorithm) -> PreSharedKey {
+    PreSharedKey::external(name.as_bytes(), SECRET, hash).unwrap()
+}
+
+fn imported(name: &str) -> [PreSharedKey; 2] {
+    PreSharedKey::import(name.as_bytes(), b"client to server", SECRET, SHA256).unwrap()
+}
+
+/// Both sides with keys alone.
+fn key_client(keys: impl IntoIterator<Item = PreSharedKey>) -> ClientConfigBuilder {
+    ClientConfig::builder().pre_shared_keys(keys)
+}
+
+fn key_server(keys: impl IntoIterator<Item = PreSharedKey>) -> ServerConfigBuilder {
+    ServerConfig::builder().pre_shared_keys(keys)
+}
+
+const SUITES: [(CipherSuite, HashAlgorithm); 2] =
+    [(CipherSuite::TLS_AES_128_GCM_SHA256, SHA256), (CipherSuite::TLS_AES_256_GCM_SHA384, SHA384)];
+
+/// A ClientHello, out of the records that it was sent in.
+fn hello(sent: &[u8]) -> Vec<u8> {
+    let of_handshake = records(sent).into_iter().filter(|(kind, _)| *kind == 22);
+    of_handshake.flat_map(|(_, fragment)| fragment).collect()
+}
+
+#[test]
+fn a_key_connects_two_that_have_no_certificates() {
+    for (suite, hash) in SUITES {
+        for delivery in [Delivery::Whole, Delivery::Bytes] {
+            let client = key_client([plain("a", hash)]).build().unwrap();
+            let server = key_server([plain("a", hash)]).build().unwrap();
+            let mut ends = Pair::new(&client, &server, NAME).delivery(delivery).connect().unwrap();
+            for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
+                assert_eq!(facts.version, ProtocolVersion::TLS1_3);
+                assert_eq!(facts.cipher_suite.name().is_some(), suite.name().is_some());
+                assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+                assert!(!facts.resumed && !facts.retried && facts.peer_chain().is_empty());
+                assert!(facts.group.is_some(), "there is a key exchange in any case");
+                assert_eq!(facts.peer_signature_scheme, None);
+            }
+            ends.talk();
+        }
+    }
+}
+
+#[test]
+fn an_imported_key_serves_suites_of_either_hash() {
+    for (suite, _) in SUITES {
+        let client = key_client(imported("a")).cipher_suites(&[suite]).unwrap().build().unwrap();
+        let server = key_server(imported("a")).build().unwrap();
+        let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+        let facts = &ends.server.connection.facts;
+        assert_eq!(facts.cipher_suite, suite);
+        assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+        ends.talk();
+    }
+}
+
+#[test]
+fn keys_imported_for_something_else_are_other_keys() {
+    let import = |context: &[u8], hash| PreSharedKey::import(b"a", context, SECRET, hash).unwrap();
+    let server = || key_server(import(b"x", SHA256)).build().unwrap();
+    let with = |keys: [PreSharedKey; 2]| {
+        let client = key_client(keys).build().unwrap();
+        Pair::new(&client, &server(), NAME).connect().map(|_| ()).map_err(|failure| failure.server)
+    };
+    assert_eq!(with(import(b"x", SHA256)), Ok(()));
+    let unknown = Error::Peer(tercel::Peer::UnknownPreSharedKey);
+    assert_eq!(with(import(b"y", SHA256)), Err(Some(unknown)));
+    // The hash of the external key is not in the identity, only in the key.
+    let bad = Error::Peer(tercel::Peer::BadBinder);
+    assert_eq!(with(import(b"x", SHA384)), Err(Some(bad)));
+}
+
+#[test]
+fn the_binder_is_computed_again_after_a_retry() {
+    for (_, hash) in SUITES {
+        let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
+        let client = key_client([plain("a", hash)]).groups(&groups).build().unwrap();
+        let server = key_server([plain("a", hash)]).groups(&groups[1..]).build().unwrap();
+        let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+        let facts = &ends.client.connection.facts;
+        assert!(facts.retried && facts.pre_shared_key().is_some());
+        ends.talk();
+    }
+}
+
+#[test]
+fn after_a_retry_only_keys_with_its_hash_are_offered() {
+    let keys = || [plain("short", SHA256), plain("long", SHA384)];
+    let client = client().groups(&[NamedGroup::X25519, NamedGroup::SECP256R1]);
+    let client = client.pre_shared_keys(keys()).build().unwrap();
+    let server = key_server([plain("long", SHA384)]).groups(&[NamedGroup::SECP256R1]);
+    let server = server.build().unwrap();
+    let hellos = Mutex::new(Vec::new());
+    let pair = Pair::new(&client, &server, NAME)
+        .tap_to_server(|sent| hellos.lock().unwrap().push(hello(sent)));
+    let ends = pair.connect().unwrap();
+    assert_eq!(ends.server.connection.facts.pre_shared_key(), Some(&b"long"[..]));
+    let offered = |message: &[u8]| -> Vec<Vec<u8>> {
+        let hello = ClientHello::parse(&message[4..]).unwrap();
+        let offered = hello.extensions.pre_shared_key.unwrap();
+        offered.identities.iter().map(|each| each.identity.to_vec()).collect()
+    };
+    let hellos = hellos.lock().unwrap();
+    assert_eq!(offered(&hellos[0]), [b"short".to_vec(), b"long".to_vec()]);
+    assert_eq!(offered(&hellos[1]), [b"long".to_vec()]);
+}
+
+#[test]
+fn the_server_takes_the_key_it_knows() {
+    let client = key_client([plain("a", SHA256), plain("b", SHA256), plain("c", SHA256)]);
+    let client = client.build().unwrap();
+    let server = key_server([plain("c", SHA256), plain("d", SHA256)]).build().unwrap();
+    let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+    assert_eq!(ends.client.connection.facts.pre_shared_key(), Some(&b"c"[..]));
+    ends.talk();
+}
+
+#[test]
+fn a_key_has_a_say_in_the_suite() {
+    let preferred = [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384];
+    let suite_of = |client: Vec<PreSharedKey>, known: Vec<PreSharedKey>| {
+        let client = crate::identity::client().pre_shared_keys(client).build().unwrap();
+        let server = server().cipher_suites(&preferred).unwrap().pre_shared_keys(known);
+        let ends = Pair::new(&client, &server.build().unwrap(), NAME).connect().unwrap();
+        let facts = &ends.server.connection.facts;
+        (facts.cipher_suite, facts.pre_shared_key().map(<[u8]>::to_vec))
+    };
+    let (short, long) = (preferred[0], preferred[1]);
+    let both = || vec![plain("long", SHA384), plain("short", SHA256)];
+    assert_eq!(suite_of(both(), vec![]), (short, None));
+    assert_eq!(suite_of(both(), vec![plain("long", SHA384)]), (long, Some(b"long".to_vec())));
+    // What the hash leaves is no statement about the client's processor.
+    let theirs = [long, CipherSuite::TLS_CHACHA20_POLY1305_SHA256, short];
+    let config = key_client([plain("short", SHA256)]).cipher_suites(&theirs).unwrap();
+    let config = config.roots(roots()).build().unwrap();
+    let ends = Pair::new(&config, &key_server(both()).build().unwrap(), NAME).connect().unwrap();
+    let fast = tercel::crypto::has_fast_aes();
+    let best = if fast { short } else { CipherSuite::TLS_CHACHA20_POLY1305_SHA256 };
+    assert_eq!(ends.server.connection.facts.cipher_suite, best);
+    // Where there is a choice, the suite we like best decides.
+    assert_eq!(suite_of(both(), both()), (short, Some(b"short".to_vec())));
+}
+
+#[test]
+fn certificates_do_where_no_key_is_shared() {
+    // The sessions of one connection are offered beside the keys in the next.
+    let client = client().pre_shared_keys([plain("a", SHA256)]).build().unwrap();
+    for known in [vec![], vec![plain("b", SHA256)]] {
+        let server = server().pre_shared_keys(known).build().unwrap();
+        let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+        assert_eq!(ends.client.connection.facts.pre_shared_key(), None);
+        assert_eq!(ends.client.connection.facts.peer_chain().len(), 1);
+        ends.talk();
+    }
+    // Also in TLS 1.2, which has no such keys here.
+    let old = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+    Pair::new(&client, &old, NAME).connect().unwrap().talk();
+    // And a key does where the certificate would not have.
+    let strangers = ServerConfig::builder()
+        .credential(crate::identity::credential_for(Kind::P256, &["other.example"]))
+        .pre_shared_keys([plain("a", SHA256)])
+        .build()
+        .unwrap();
+    Pair::new(&client, &strangers, NAME).connect().unwrap().talk();
+}
+
+#[test]
+fn who_shares_nothing_is_told_so() {
+    let missing = |client: &Arc<ClientConfig>, server: &Arc<ServerConfig>| {
+        let failure = Pair::new(client, server, NAME).connect().unwrap_err();
+        (failure.client.unwrap(), failure.server.unwrap())
+    };
+    let alert = Error::AlertReceived;
+    let keys = key_client([plain("a", SHA256)]).build().unwrap();
+    let without = client().build().unwrap();
+    let certificates = server().build().unwrap();
+    let others = key_server([plain("b", SHA256)]).build().unwrap();
+    let unknown = Error::Peer(tercel::Peer::UnknownPreSharedKey);
+    for client in [&keys, &without] {
+        let told = (alert(AlertDescription::HANDSHAKE_FAILURE), unknown);
+        assert_eq!(missing(client, &others), told);
+    }
+    // A client with keys alone says nothing of signatures, so there is no certificate for it.
+    let lacking = Error::Peer(tercel::Peer::MissingExtension);
+    let told = (alert(AlertDescription::MISSING_EXTENSION), lacking);
+    assert_eq!(missing(&keys, &certificates), told);
+    let old = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+    let told =
+        (alert(AlertDescription::PROTOCOL_VERSION), Error::Peer(tercel::Peer::UnsupportedVersion));
+    assert_eq!(missing(&keys, &old), told);
+}
+
+#[test]
+fn a_client_with_keys_alone_asks_for_nothing_of_certificates() {
+    let config = key_client(imported("a")).request_signed_certificate_timestamps(true);
+    let config = config.offer_certificate_compression(true).build().unwrap();
+    let server = key_server(imported("a")).build().unwrap();
+    let seen = Mutex::new(Vec::new());
+    Pair::new(&config, &server, NAME)
+        .tap_to_server(|sent| seen.lock().unwrap().push(hello(sent)))
+        .connect()
+        .unwrap();
+    let seen = seen.lock().unwrap();
+    let hello = ClientHello::parse(&seen[0][4..]).unwrap();
+    let of_certificates = [
+        ExtensionType::SIGNATURE_ALGORITHMS,
+        ExtensionType::STATUS_REQUEST,
+        ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
+        ExtensionType::COMPRESS_CERTIFICATE,
+    ];
+    assert!(hello.extensions.types().all(|kind| !of_certificates.contains(&kind)));
+    let offered = hello.extensions.pre_shared_key.unwrap();
+    let ages = offered.identities.iter().map(|each| each.obfuscated_ticket_age);
+    assert_eq!(ages.collect::<Vec<_>>(), [0, 0], "keys from outside have no age");
+    let kdfs = offered.identities.iter().map(|each| {
+        let identity = ImportedIdentity::parse(each.identity).unwrap();
+        assert_eq!(identity.target_protocol, ProtocolVersion::TLS1_3);
+        identity.target_kdf
+    });
+    let both = [KdfIdentifier::HKDF_SHA256, KdfIdentifier::HKDF_SHA384];
+    assert_eq!(kdfs.collect::<Vec<_>>(), both);
+}
+
+#[test]
+fn a_key_does_where_a_client_certificate_is_required() {
+    let server = server()
+        .client_auth(ClientAuth::Required, roots())
+        .pre_shared_keys([plain("a", SHA256)])
+        .build()
+        .unwrap();
+    let config = client().credential(credential(Kind::P256)).pre_shared_keys([plain("a", SHA256)]);
+    let ends = Pair::new(&config.build().unwrap(), &server, NAME).connect().unwrap();
+    // Both at once is what RFC 9846 F.1 forbids.
+    assert!(ends.server.connection.facts.peer_chain().is_empty());
+    assert_eq!(ends.client.connection.facts.own_signature_scheme, None);
+    assert!(ends.server.connection.facts.pre_shared_key().is_some());
+    let failure = Pair::new(&client().build().unwrap(), &server, NAME).connect().unwrap_err();
+    assert_eq!(failure.server, Some(tercel::Peer::CertificateRequired.into()));
+}
+
+#[test]
+fn a_key_from_outside_admits_no_early_data() {
+    let client = key_client([plain("a", SHA256)]).early_data(true).build().unwrap();
+    let server = key_server([plain("a", SHA256)]).early_data(1000, crate::resumption::guard());
+    let ends = Pair::new(&client, &server.build().unwrap(), NAME).connect().unwrap();
+    assert_eq!(ends.client.connection.facts.early_data, EarlyData::NotOffered);
+    assert_eq!(ends.server.connection.facts.early_data, EarlyData::NotOffered);
+}
+
+#[test]
+fn both_ends_export_the_same() {
+    let client = key_client(imported("a")).build().unwrap();
+    let server = key_server(imported("a")).build().unwrap();
+    let ends = Pair::new(&client, &server, NAME).connect().unwrap();
+    let [ours, theirs] = [&ends.client, &ends.server].map(|end| {
+        let mut out = [0; 40];
+        end.connection.exporter.export(b"label", None, &mut out).unwrap();
+        out
+    });
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn the_application_can_find_keys_itself() {
+    let client = key_client(imported("a")).build().unwrap();
+    let config = || ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
+    let connect = |answer: &dyn Fn(PreSharedKeyRequest<'_>) -> Option<PreSharedKey>| {
+        let server = config();
+        let pair = Pair::new(&client, &server, NAME).answering(|side, question| {
+            assert_eq!(side, Side::Server);
+            let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+            let request = question.request().unwrap();
+            assert_eq!((request.server_name, request.hashes.len()), (Some(NAME), 2));
+            Answer::PreSharedKey(answer(request).map(Arc::new))
+        });
+        pair.connect().map(|mut ends| ends.talk()).map_err(|failure| failure.server)
+    };
+    // As an application would that has its keys in a database, under their external names.
+    let looked_up = connect(&|request| {
+        let find = |identity| {
+            let parts = ImportedIdentity::parse(identity).ok()?;
+            assert_eq!(parts.external_identity, b"a");
+            let keys = PreSharedKey::import(b"a", parts.context, SECRET, SHA256).unwrap();
+            keys.into_iter().find(|key| request.fits(key) && key.identity() == identity)
+        };
+        request.identities().find_map(find)
+    });
+    assert_eq!(looked_up, Ok(()));
+    let unknown = Err(Some(Error::Peer(tercel::Peer::UnknownPreSharedKey)));
+    assert_eq!(connect(&|_| None), unknown);
+    // A key that nobody offered is none.
+    assert_eq!(connect(&|_| Some(plain("b", SHA256))), unknown);
+}
+
+#[test]
+fn a_policy_may_prefer_the_certificate() {
+    struct OnlyIfNeeded(PreSharedKeys);
+    impl FindPreSharedKey for OnlyIfNeeded {
+        fn find_pre_shared_key(
+            &self,
+            request: &PreSharedKeyRequest<'_>,
+        ) -> Option<Arc<PreSharedKey>> {
+            let needed = request.signature_schemes.is_none();
+            self.0.find_pre_shared_key(request).filter(|_| needed)
+        }
+    }
+    let keys = Arc::new(OnlyIfNeeded(PreSharedKeys::new(imported("a"))));
+    let server = server().find_pre_shared_key(Policy::Here(keys)).build().unwrap();
+    let used = |client: ClientConfigBuilder| {
+        let ends = Pair::new(&client.build().unwrap(), &server, NAME).connect().unwrap();
+        ends.client.connection.facts.pre_shared_key().is_some()
+    };
+    assert!(!used(client().pre_shared_keys(imported("a"))));
+    assert!(used(key_client(imported("a"))));
+}
+
+#[test]
+fn keys_that_cannot_be_used_are_refused_with_the_configuration() {
+    let error = |builder: ClientConfigBuilder| builder.build().err();
+    let old = [ProtocolVersion::TLS1_2];
+    let key = || [plain("a", SHA384)];
+    let unusable = Some(ConfigError::UnusablePreSharedKeys);
+    assert_eq!(error(ClientConfig::builder()), Some(ConfigError::NoVerifier));
+    assert_eq!(error(client().versions(&old).pre_shared_keys(key())), unusable);
+    assert_eq!(error(key_client(key()).versions(&old)), unusable);
+    let other_hash = [CipherSuite::TLS_AES_128_GCM_SHA256];
+    assert_eq!(error(key_client(key()).cipher_suites(&other_hash).unwrap()), unusable);
+
+    let too_many = Some(ConfigError::TooManyPreSharedKeys);
+    assert_eq!(error(key_client([plain("a", SHA256), plain("a", SHA256)])), too_many);
+    let names: Vec<String> = (0..17).map(|number| number.to_string()).collect();
+    let keys = |count: usize| names.iter().take(count).map(|name| plain(name, SHA256));
+    assert_eq!(error(key_client(keys(17))), too_many);
+    assert_eq!(error(key_client(keys(16))), None);
+    let long = |name: u8| PreSharedKey::external(&[name; 20_000], SECRET, SHA256).unwrap();
+    assert_eq!(error(key_client([long(1), long(2)])), too_many);
+
+    let server = ServerConfig::builder().build().err();
+    assert_eq!(server, Some(ConfigError::NoCredential));
+    assert_eq!(key_server(key()).versions(&old).build().err(), unusable);
+    let offers =
+        key_server(key()).cipher_suites(&[CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]);
+    assert_eq!(offers.unwrap().build().err(), unusable);
+}

@@ -1,0 +1,121 @@
+//! Sessions that came of a pre-shared key, and others: which may stand in for which.
+//!
+//! Must not know: what a session looks like. Next: `../resumption.rs`.
+
+use super::*;
+use tercel::pki_types::UnixTime;
+use tercel::{ClientMemoryStore, RotatingTickets, TicketSealer};
+
+use crate::resumption::visit;
+
+/// Servers with these tickets resume one another's sessions, if their configurations allow it.
+fn shared_tickets() -> Arc<dyn TicketSealer> {
+    Arc::new(RotatingTickets::new(UnixTime::now()).unwrap())
+}
+
+#[test]
+fn a_session_of_a_key_is_resumed_and_remembers_whose_it_is() {
+    for keys in [|| vec![plain("a", SHA256)], || imported("a").into()] {
+        let client = key_client(keys()).build().unwrap();
+        let server = key_server(keys()).build().unwrap();
+        assert!(!visit(&client, &server));
+        for _ in 0..2 {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
+                assert!(facts.resumed);
+                assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+            }
+            ends.talk();
+        }
+    }
+}
+
+#[test]
+fn a_key_does_where_the_session_is_gone() {
+    let client = key_client([plain("a", SHA256)]).build().unwrap();
+    let server = || key_server([plain("a", SHA256)]).build().unwrap();
+    assert!(!visit(&client, &server()));
+    // Another server has other ticket keys: the ticket stands first and means nothing to it.
+    assert!(!visit(&client, &server()));
+}
+
+#[test]
+fn early_data_goes_with_the_session_of_a_key() {
+    let client = key_client([plain("a", SHA256)]).early_data(true).build().unwrap();
+    let server = key_server([plain("a", SHA256)]).early_data(1000, crate::resumption::guard());
+    assert!(!visit(&client, &server.build().unwrap()));
+    let other = key_server([plain("a", SHA256)]).build().unwrap();
+    // Offered with a ticket; taken is the key behind it, which rejects early data.
+    let ends = Pair::new(&client, &other, NAME).connect().unwrap();
+    assert_eq!(ends.client.connection.facts.early_data, EarlyData::Rejected);
+    assert!(!ends.client.connection.facts.resumed);
+}
+
+#[test]
+fn the_session_of_a_removed_key_is_not_resumed() {
+    let keys = Arc::new(PreSharedKeys::new(imported("a")));
+    let find = Policy::Here(Arc::clone(&keys) as Arc<dyn FindPreSharedKey>);
+    let server = server().find_pre_shared_key(find).build().unwrap();
+    let client = client().pre_shared_keys(imported("a")).build().unwrap();
+    assert!(!visit(&client, &server));
+    assert!(visit(&client, &server));
+    keys.replace(imported("b"));
+    let ends = Pair::new(&client, &server, NAME).connect().unwrap();
+    let facts = &ends.server.connection.facts;
+    assert!(!facts.resumed && facts.pre_shared_key().is_none());
+}
+
+#[test]
+fn a_session_of_a_key_satisfies_no_server_without_keys() {
+    let tickets = shared_tickets();
+    let client = client().pre_shared_keys([plain("a", SHA256)]).credential(credential(Kind::P256));
+    let client = client.build().unwrap();
+    let certificates = |demand| server().tickets(Arc::clone(&tickets)).client_auth(demand, roots());
+    for demand in [ClientAuth::Optional, ClientAuth::Required] {
+        let either = certificates(demand).pre_shared_keys([plain("a", SHA256)]).build().unwrap();
+        let strict = certificates(demand).build().unwrap();
+        assert!(!visit(&client, &either));
+        assert!(visit(&client, &either));
+        assert!(!visit(&client, &strict), "{demand:?}");
+        // What it did with a certificate is good for both.
+        assert!(visit(&client, &either), "{demand:?}");
+    }
+}
+
+#[test]
+fn a_session_without_a_key_satisfies_no_server_of_keys_alone() {
+    let tickets = shared_tickets();
+    let client = client().pre_shared_keys([plain("a", SHA256)]).build().unwrap();
+    let public = server().tickets(Arc::clone(&tickets)).build().unwrap();
+    let private = |name| key_server([plain(name, SHA256)]).tickets(Arc::clone(&tickets)).build();
+    assert!(!visit(&client, &public));
+    // The ticket can be opened there, and is worth nothing.
+    let mut ends = Pair::new(&client, &private("a").unwrap(), NAME).connect().unwrap();
+    assert!(!ends.server.connection.facts.resumed);
+    ends.talk();
+    assert!(visit(&client, &private("a").unwrap()));
+    // Nor is the session of a key that this server does not have.
+    let failure = Pair::new(&client, &private("b").unwrap(), NAME).connect().unwrap_err();
+    assert_eq!(failure.server, Some(tercel::Peer::UnknownPreSharedKey.into()));
+}
+
+#[test]
+fn a_client_resumes_under_the_same_keys_only() {
+    let store = Arc::new(ClientMemoryStore::default());
+    let server = server().pre_shared_keys([plain("a", SHA256), plain("b", SHA256)]);
+    let server = server.build().unwrap();
+    let with = |builder: ClientConfigBuilder| {
+        visit(&builder.session_store(Arc::clone(&store) as _).build().unwrap(), &server)
+    };
+    assert!(!with(client()));
+    assert!(with(client()));
+    assert!(!with(key_client([plain("a", SHA256)])));
+    assert!(with(key_client([plain("a", SHA256)])));
+    assert!(!with(key_client([plain("b", SHA256)])));
+    assert!(!with(client().pre_shared_keys([plain("a", SHA256)])));
+    // The same name and another secret is another key.
+    let other = PreSharedKey::external(b"a", &[1; 32], SHA256).unwrap();
+    let config = key_client([other]).session_store(Arc::clone(&store) as _).build().unwrap();
+    let failure = Pair::new(&config, &server, NAME).connect().unwrap_err();
+    assert_eq!(failure.server, Some(tercel::Peer::BadBinder.into()));
+}
