@@ -27,7 +27,7 @@ mod worker;
 pub use driven::Driven;
 pub use files::Files;
 pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
-pub use meter::Meter;
+pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
 pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Version};
 pub use version::locked_version;
