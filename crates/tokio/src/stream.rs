@@ -205,8 +205,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<T> {
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { transport, connection, outgoing, .. } = self.get_mut();
-        outgoing.control(&mut connection.sender)?;
-        outgoing.poll_flush(transport, context)
+        outgoing.poll_flush_all(&mut connection.sender, transport, context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
