@@ -11,7 +11,7 @@ use super::authentication::server::ClientCertificate;
 use super::buffer::Received;
 use super::receiver::{Filled, Opened};
 use crate::config::server::ClientAuth;
-use crate::error::{Error, Local};
+use crate::error::{Error, Local, Peer};
 use crate::record::limits;
 
 /// A TLS stream over anything that reads and writes.
@@ -178,10 +178,18 @@ impl<T: Read + Write> Stream<T> {
         result
     }
 
-    /// Whatever the receiver made necessary leaves now, errors' alerts included.
+    /// Whatever the receiver made necessary leaves now, errors' alerts included. Nothing is put behind what
+    /// the transport does not take: a peer that asks for key updates and does not read could have us hold
+    /// any amount of them.
     fn send_control(&mut self) -> io::Result<()> {
+        let waited = !self.sealed.is_empty();
+        self.send_sealed()?;
         self.connection.sender.control(&mut self.sealed).map_err(to_io)?;
-        self.send_sealed()
+        if waited || !self.sealed.is_empty() {
+            self.send_sealed()?;
+            self.transport.flush()?;
+        }
+        Ok(())
     }
 
     fn take_opened(&mut self, out: &mut [u8]) -> usize {
@@ -210,8 +218,12 @@ impl<T: Read + Write> Stream<T> {
         Ok(Aside::Something)
     }
 
-    /// Answers a request for our certificate as the configuration says. RFC 9846 4.7.2
+    /// Answers a request for our certificate as the configuration says. A server that asks on and on, and
+    /// takes no answer, is refused. RFC 9846 4.7.2
     fn answer(&mut self, request: CertificateRequested) -> Result<(), Error> {
+        if self.sealed.len() > limits::MAX_HELD_DATA {
+            return Err(Peer::TooManyCertificateRequests.into());
+        }
         let credential = request.select()?;
         let sender = &mut self.connection.sender;
         match sender.authenticate(request, credential.as_ref(), &mut self.sealed) {
@@ -241,7 +253,10 @@ impl<T: Read + Write> Read for Stream<T> {
             let filled = self.connection.receiver.open_into(&mut self.received, out);
             let filled = match filled {
                 Ok(Filled::TooSmall) => match self.open_aside() {
-                    Ok(_) => continue,
+                    Ok(_) => {
+                        let _ = self.send_control();
+                        continue;
+                    }
                     Err(error) => Err(error),
                 },
                 other => other,
