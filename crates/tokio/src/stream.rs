@@ -117,6 +117,9 @@ impl<T> TlsStream<T> {
     /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
     /// that declines is refused. If this is dropped, the answer comes with later reads. RFC 9846 4.7.2
     ///
+    /// A certificate that comes back is judged only if [`ClientCertificate::is_verified`] says so: where the
+    /// configuration asks, that is left to the caller.
+    ///
     /// # Errors
     /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead
     /// of answering, [`io::ErrorKind::UnexpectedEof`].

@@ -50,6 +50,19 @@ impl<T: Read + Write> Stream<T> {
         }
     }
 
+    /// The same, with records that the handshake has left to send. What the transport does not take now goes
+    /// ahead of everything else, or the peer would lose count of the records.
+    pub(crate) fn with_unsent(
+        transport: T,
+        connection: Connection,
+        received: Received,
+        sealed: Vec<u8>,
+    ) -> Self {
+        let mut stream = Self { sealed, ..Self::new(transport, connection, received) };
+        let _ = stream.send_sealed().and_then(|()| stream.transport.flush());
+        stream
+    }
+
     /// The connection.
     #[must_use]
     pub fn connection(&self) -> &Connection {
@@ -103,6 +116,9 @@ impl<T: Read + Write> Stream<T> {
     /// Server: asks for the client's certificate and waits for the answer (TLS 1.3). Data that comes
     /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
     /// that declines is refused. RFC 9846 4.7.2
+    ///
+    /// A certificate that comes back is judged only if [`ClientCertificate::is_verified`] says so: where the
+    /// configuration asks, that is left to the caller.
     ///
     /// # Errors
     /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead

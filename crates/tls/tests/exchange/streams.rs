@@ -10,7 +10,9 @@ use std::thread;
 
 use tercel::crypto::{Hash, HashAlgorithm};
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientAuth, Connection, Error, Handshake, Peer, ServerConfig, Stream};
+use tercel::{
+    ClientAuth, Connection, Error, Handshake, Next, Opened, Peer, Received, ServerConfig, Stream,
+};
 
 use crate::identity::{KINDS, NAME, client, credential, plain, roots, server};
 use crate::pair::{Delivery, Pair};
@@ -203,6 +205,68 @@ fn what_a_reader_answers_is_flushed() {
     let mut stream = Stream::new(transport, ends.client.connection, ends.client.received);
     assert_eq!(stream.read(&mut [0]).unwrap(), 1);
     assert!(!stream.transport().1.get_ref().is_empty());
+}
+
+#[test]
+fn tickets_that_a_client_does_not_take_at_once_are_sent_later() {
+    let transport = Reluctant {
+        client: Handshake::client(plain().0, NAME.try_into().unwrap()),
+        to_client: Received::new(),
+        from_client: Vec::new(),
+        connection: None,
+        takes: 10,
+    };
+    let mut stream = Handshake::server(plain().1).complete(transport).unwrap();
+    assert_eq!(stream.transport().takes, 100);
+    stream.write_all(b"data").unwrap();
+    let Reluctant { connection, mut to_client, .. } = stream.into_parts().ok().unwrap().0;
+    match connection.unwrap().receiver.open(&mut to_client) {
+        Ok(Opened::Data(data)) => assert_eq!(data, b"data"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A client that, once it is connected, takes a few bytes and then nothing for a moment.
+struct Reluctant {
+    client: Handshake,
+    to_client: Received,
+    from_client: Vec<u8>,
+    connection: Option<Box<Connection>>,
+    takes: usize,
+}
+
+impl Read for Reluctant {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.connection.is_none() {
+            match self.client.advance(&mut self.to_client, &mut self.from_client).unwrap() {
+                Next::Connected(connection) => self.connection = Some(connection),
+                next => assert!(matches!(next, Next::Receive), "{next:?}"),
+            }
+        }
+        let count = self.from_client.len().min(out.len());
+        out[..count].copy_from_slice(&self.from_client[..count]);
+        self.from_client.drain(..count);
+        Ok(count)
+    }
+}
+
+impl Write for Reluctant {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut count = bytes.len();
+        if self.connection.is_some() && self.takes < 100 {
+            count = count.min(std::mem::replace(&mut self.takes, 0));
+            if count == 0 {
+                self.takes = 100;
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
+        self.to_client.extend(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The same connection, which has forgotten that it asked for a key update.
