@@ -89,13 +89,13 @@ pub(crate) fn belongs(
 /// Whether a session says as much of the client as the configuration asks of a new one. What a pre-shared
 /// key did, a session of it does where that key still counts.
 fn names_peer(session: &Session, config: &ServerConfig) -> bool {
-    let Some(external_identity) = &session.pre_shared_key else {
+    let Some(key) = &session.pre_shared_key else {
         let required = config.client_auth == ClientAuth::Required;
         return !config.only_pre_shared_keys && (!required || session.has_peer());
     };
     match &config.pre_shared_keys {
         None => false,
-        Some(Policy::Here(keys)) => keys.knows(external_identity),
+        Some(Policy::Here(keys)) => keys.knows(&key.external_identity, &key.fingerprint),
         Some(Policy::Ask) => true,
     }
 }

@@ -13,8 +13,10 @@ use tercel_wire::{
     CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
 };
 
-use super::parts::{not_empty, read_chain, read_code, read_name, write_chain};
-use crate::connection::facts::Facts;
+use super::parts::{
+    not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
+};
+use crate::connection::facts::{Facts, UsedKey};
 use crate::keys::suite::{self, Suite};
 
 /// A session that can be resumed.
@@ -49,8 +51,8 @@ pub(crate) struct Session {
     pub(crate) identity: Vec<u8>,
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
     pub(crate) by_ticket: bool,
-    /// The external identity of the pre-shared key behind it, which stands for the peer.
-    pub(crate) pre_shared_key: Option<Vec<u8>>,
+    /// The external pre-shared key behind it, which stands for the peer.
+    pub(crate) pre_shared_key: Option<UsedKey>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
     /// What the peer showed in place of a chain. RFC 7250
     pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
@@ -93,7 +95,7 @@ impl Session {
             context: Vec::new(),
             identity: Vec::new(),
             by_ticket: false,
-            pre_shared_key: facts.pre_shared_key().map(<[u8]>::to_vec),
+            pre_shared_key: facts.used_key().cloned(),
             peer_chain: facts.peer_chain.clone(),
             peer_raw_public_key: facts.peer_raw_public_key.clone(),
             peer_certificate_digest: facts.peer_certificate_digest().copied(),
@@ -106,8 +108,8 @@ impl Session {
     pub(crate) fn into_facts(self, facts: &mut Facts) {
         facts.server_certificate_type = self.server_certificate_type();
         facts.peer_signature_scheme = self.peer_signature_scheme;
-        if let Some(external_identity) = self.pre_shared_key {
-            facts.set_pre_shared_key(external_identity);
+        if let Some(key) = self.pre_shared_key {
+            facts.set_pre_shared_key(key);
         }
         facts.peer_chain = self.peer_chain;
         facts.peer_raw_public_key = self.peer_raw_public_key;
@@ -150,7 +152,7 @@ impl Session {
         let chain: usize = self.peer_chain.iter().map(|certificate| certificate.len()).sum();
         let stapled = self.ocsp_response.as_ref().map_or(0, Vec::len);
         let timestamps = self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len);
-        let named = self.pre_shared_key.as_ref().map_or(0, Vec::len);
+        let named = self.pre_shared_key.as_ref().map_or(0, |key| key.external_identity.len());
         let parts = [chain, stapled, timestamps, self.identity.len(), named, 1024];
         let room = parts.into_iter().fold(0_usize, usize::saturating_add);
         let mut bytes = Vec::with_capacity(room);
@@ -172,7 +174,7 @@ impl Session {
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
         w.opaque8(&self.context);
         w.opaque16(&self.identity);
-        w.opaque16(self.pre_shared_key.as_deref().unwrap_or_default());
+        write_used_key(&mut w, self.pre_shared_key.as_ref());
         write_chain(&mut w, &self.peer_chain);
         w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
         w.opaque8(self.peer_certificate_digest.as_ref().map_or(&[], |digest| digest.as_slice()));
@@ -234,7 +236,7 @@ impl Session {
             alpn: not_empty(r.opaque8().ok()?),
             context: r.opaque8().ok()?.to_vec(),
             identity: r.opaque16().ok()?.to_vec(),
-            pre_shared_key: not_empty(r.opaque16().ok()?),
+            pre_shared_key: read_used_key(&mut r)?,
             peer_chain: read_chain(&mut r)?,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
             peer_certificate_digest: match r.opaque8().ok()? {
