@@ -65,13 +65,13 @@ impl ServerResumption {
     }
 }
 
-/// Binds sessions to a configuration: its label, what it demands of clients and what it keeps of them. A
-/// session made under one policy never satisfies another.
+/// Binds sessions to a configuration: its label, what it demands of clients and what it keeps of them; where
+/// clients are not judged again, also what it trusts. A session made under one policy never satisfies another.
 pub(crate) fn context(
     resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
-) -> Vec<u8> {
+) -> Result<Vec<u8>, ConfigError> {
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     let mut add = |part: &[u8]| {
         hash.update(&part.len().to_be_bytes());
@@ -89,7 +89,33 @@ pub(crate) fn context(
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));
     }
-    hash.finish().get(..16).unwrap_or_default().to_vec()
+    let verifier = verifier.filter(|_| !resumption.verify_again && demand != ClientAuth::None);
+    if let Some(verifier) = verifier {
+        add(b"not verified again");
+        add(&match fingerprint(verifier) {
+            Some(trusted) => trusted,
+            None => unknown(&resumption.label)?,
+        });
+    }
+    Ok(hash.finish().get(..16).unwrap_or_default().to_vec())
+}
+
+/// What a verifier decides by, if that can be told.
+fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
+    match verifier {
+        Policy::Here(verifier) => verifier.fingerprint(),
+        Policy::Ask => None,
+    }
+}
+
+/// Stands for what cannot be told: the label has to tell configurations apart, and without a label nothing
+/// is shared with any other.
+fn unknown(label: &[u8]) -> Result<[u8; 32], ConfigError> {
+    let mut unknown = [0_u8; 32];
+    if label.is_empty() {
+        tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
+    }
+    Ok(unknown)
 }
 
 /// A client's side of resumption.
@@ -129,14 +155,9 @@ pub(crate) fn client_context(
     shows_credentials: bool,
     pre_shared_keys: &[Arc<PreSharedKey>],
 ) -> Result<[u8; 32], ConfigError> {
-    let trusted = match verifier {
-        Policy::Here(verifier) => verifier.fingerprint(),
-        Policy::Ask => None,
-    };
-    let mut unknown = [0_u8; 32];
-    if (trusted.is_none() || shows_credentials) && label.is_empty() {
-        tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
-    }
+    let trusted = fingerprint(verifier);
+    let can_tell = trusted.is_some() && !shows_credentials;
+    let unknown = if can_tell { [0; 32] } else { unknown(label)? };
     let trusted = trusted.unwrap_or_default();
     let fixed: [&[u8]; 3] = [label, &trusted, &unknown];
     let mut hash = Hash::new(HashAlgorithm::Sha256);

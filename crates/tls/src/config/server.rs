@@ -294,7 +294,8 @@ impl ServerConfigBuilder {
     }
 
     /// What this configuration is called, so that its sessions are resumed under no other that shares its
-    /// keys or store. What it demands of clients is part of that in any case.
+    /// keys or store. What it demands of clients is part of that in any case; what it trusts is where
+    /// clients are not judged again, see [`Self::verify_resumed`].
     #[must_use]
     pub fn session_context(mut self, label: &[u8]) -> Self {
         self.resumption.label = label.to_vec();
@@ -371,7 +372,7 @@ impl ServerConfigBuilder {
         if resumption.digests_only && resumption.verify_again {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
-        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref());
+        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref())?;
         Ok(Arc::new(ServerConfig {
             common,
             credentials,

@@ -153,6 +153,38 @@ fn a_ticket_that_was_good_for_other_names_is_not_once_that_is_switched_off() {
 }
 
 #[test]
+fn where_nobody_looks_again_a_session_is_for_who_trusts_the_same() {
+    for version in VERSIONS {
+        let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+        let unseen = |builder: tercel::ServerConfigBuilder| {
+            builder.tickets(tickets.clone()).verify_resumed(false).build().unwrap()
+        };
+        let with = |label: &[u8], refuses: bool| {
+            let verifier: Arc<dyn VerifyPeer> = Arc::new(Turning(refuses.into()));
+            let builder = server().client_verifier(ClientAuth::Required, Policy::Here(verifier));
+            unseen(builder.session_context(label))
+        };
+        let resumes = |client: &Arc<ClientConfig>, server: &Arc<ServerConfig>| {
+            let ends = Pair::new(client, server, NAME).connect();
+            ends.map(|mut ends| {
+                ends.talk();
+                ends.server.connection.facts.resumed
+            })
+        };
+        let client = client_with_certificate(version);
+        assert!(!resumes(&client, &with(b"", false)).unwrap());
+        // Neither names an authority, and nobody can tell what they decide by.
+        assert!(resumes(&client, &with(b"", true)).is_err(), "{version}");
+        // An application can, and says so.
+        assert!(!resumes(&client, &with(b"one", false)).unwrap());
+        assert!(resumes(&client, &with(b"one", false)).unwrap(), "{version}");
+        // Of roots it is known without.
+        assert!(!resumes(&client, &unseen(demanding())).unwrap());
+        assert!(resumes(&client, &unseen(demanding())).unwrap(), "{version}");
+    }
+}
+
+#[test]
 fn a_server_is_told_by_how_much_a_tickets_age_is_off() {
     let (ours, theirs) = (Dial::new(), Dial::new());
     let client = client().clock(ours.clone()).build().unwrap();
