@@ -82,8 +82,15 @@ pub(crate) fn belongs(
         && session.context == config.resumption.context
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
+        && serves(session, config, server_name)
         && session.is_fresh(config.common.clock.now())
         && names_peer(session, config)
+}
+
+/// Whether a full handshake would be to this name. Who has an external key is asked for none.
+fn serves(session: &Session, config: &ServerConfig, server_name: Option<&str>) -> bool {
+    let ours = config.known_names.as_ref().filter(|_| session.pre_shared_key.is_none());
+    ours.is_none_or(|ours| !ours.refuses_name(server_name))
 }
 
 /// Whether a session says as much of the client as the configuration asks of a new one. What a pre-shared
