@@ -148,14 +148,7 @@ impl Session {
 
     /// The bytes for a seal, or `None` if a part is longer than its length field.
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
-        // Room from the start: what grows leaves its secret behind.
-        let chain: usize = self.peer_chain.iter().map(|certificate| certificate.len()).sum();
-        let stapled = self.ocsp_response.as_ref().map_or(0, Vec::len);
-        let timestamps = self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len);
-        let named = self.pre_shared_key.as_ref().map_or(0, |key| key.external_identity.len());
-        let parts = [chain, stapled, timestamps, self.identity.len(), named, 1024];
-        let room = parts.into_iter().fold(0_usize, usize::saturating_add);
-        let mut bytes = Vec::with_capacity(room);
+        let mut bytes = Vec::with_capacity(self.room());
         let mut w = Writer::new(&mut bytes);
         w.u8(FORMAT);
         w.u16(self.version.0);
@@ -182,6 +175,22 @@ impl Session {
         w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
         w.finish().ok()?;
         Some(bytes)
+    }
+
+    /// At least the bytes of either form, from the start: what grows leaves its secret behind.
+    fn room(&self) -> usize {
+        let of_chain =
+            self.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
+        let parts = [
+            self.identity.len(),
+            self.pre_shared_key.as_ref().map_or(0, |key| key.external_identity.len()),
+            self.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
+            self.ocsp_response.as_ref().map_or(0, Vec::len),
+            self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len),
+            // Everything else is at most as long as its fields are, and those are short.
+            1024,
+        ];
+        parts.into_iter().chain(of_chain).fold(0_usize, usize::saturating_add)
     }
 
     /// The bytes for a store: those for a seal, and a checksum of them.
