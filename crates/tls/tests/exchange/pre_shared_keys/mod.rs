@@ -324,6 +324,26 @@ fn the_application_can_find_keys_itself() {
 }
 
 #[test]
+fn what_is_printed_names_no_key() {
+    let name = "hunter2";
+    let names_it = |shown: String| {
+        let bytes = format!("{:?}", name.as_bytes());
+        shown.contains(name) || shown.contains(bytes.trim_matches(['[', ']']))
+    };
+    let client = key_client([plain(name, SHA256)]).build().unwrap();
+    let server = ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
+    let answer = |_, question| {
+        let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+        assert!(!names_it(format!("{:?}", question.request().unwrap())));
+        Answer::PreSharedKey(Some(Arc::new(plain(name, SHA256))))
+    };
+    let ends = Pair::new(&client, &server, NAME).answering(answer).connect().unwrap();
+    let facts = &ends.server.connection.facts;
+    assert_eq!(facts.pre_shared_key(), Some(name.as_bytes()));
+    assert!(!names_it(format!("{facts:?}")));
+}
+
+#[test]
 fn a_policy_may_prefer_the_certificate() {
     struct OnlyIfNeeded(PreSharedKeys);
     impl FindPreSharedKey for OnlyIfNeeded {
