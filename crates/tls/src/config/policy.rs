@@ -60,7 +60,8 @@ pub trait FindPreSharedKey: Send + Sync {
     /// Whether a session may be resumed that was made with the key of this
     /// [external identity](PreSharedKey::external_identity) and [fingerprint](PreSharedKey::fingerprint): the
     /// identity alone does not tell a key from the one that took its place. Default: yes, until the session
-    /// ends, and so it is where the question is asked.
+    /// ends; see [`find_pre_shared_key`](crate::ServerConfigBuilder::find_pre_shared_key) for where the
+    /// question is asked.
     fn knows(&self, external_identity: &[u8], fingerprint: &[u8; 32]) -> bool {
         let _ = (external_identity, fingerprint);
         true

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use tercel_crypto::{Hash, HashAlgorithm};
 
 use super::common::{Common, ConfigError};
-use super::policy::{AdmitEarlyData, Policy, VerifyPeer};
+use super::policy::{AdmitEarlyData, FindPreSharedKey, Policy, VerifyPeer};
 use super::pre_shared_key::PreSharedKey;
 use super::server::ClientAuth;
 use crate::session::client_store::ClientSessionStore;
+use crate::session::state::Session;
 use crate::session::store::SessionStore;
 use crate::ticket::TicketSealer;
 
@@ -40,6 +41,8 @@ pub(crate) struct ServerResumption {
     pub(crate) label: Vec<u8>,
     /// The name under which sessions of this configuration are known, see [`context`].
     pub(crate) context: Vec<u8>,
+    /// The same for sessions of external pre-shared keys, see [`context_of_keys`].
+    pub(crate) context_of_keys: Vec<u8>,
 }
 
 impl ServerResumption {
@@ -57,7 +60,13 @@ impl ServerResumption {
             across_names: false,
             label: Vec::new(),
             context: Vec::new(),
+            context_of_keys: Vec::new(),
         }
+    }
+
+    /// What this session has to be bound to.
+    pub(crate) fn context_for(&self, session: &Session) -> &Vec<u8> {
+        if session.pre_shared_key.is_some() { &self.context_of_keys } else { &self.context }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -98,6 +107,19 @@ pub(crate) fn context(
         });
     }
     Ok(hash.finish().get(..16).unwrap_or_default().to_vec())
+}
+
+/// Binds sessions of external pre-shared keys. A finder says later whether it still knows a key; an application
+/// that is asked for keys is not asked that, so its sessions are for nobody else.
+pub(crate) fn context_of_keys(
+    resumption: &ServerResumption,
+    keys: Option<&Policy<dyn FindPreSharedKey>>,
+) -> Result<Vec<u8>, ConfigError> {
+    let mut context = resumption.context.clone();
+    if let Some(Policy::Ask) = keys {
+        context.extend_from_slice(&unknown(&resumption.label)?);
+    }
+    Ok(context)
 }
 
 /// What a verifier decides by, if that can be told.

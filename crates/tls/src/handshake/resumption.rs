@@ -79,7 +79,7 @@ pub(crate) fn belongs(
     server_name: Option<&str>,
 ) -> bool {
     session.version == version
-        && session.context == config.resumption.context
+        && session.context == *config.resumption.context_for(session)
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
         && serves(session, config, server_name)
@@ -144,7 +144,7 @@ pub(crate) fn template(
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
-    session.context.clone_from(&config.resumption.context);
+    session.context = config.resumption.context_for(&session).clone();
     // Tickets grow by this, so only who asked for it has it judged again.
     if config.request_ocsp {
         session.ocsp_response.clone_from(&facts.ocsp_response);

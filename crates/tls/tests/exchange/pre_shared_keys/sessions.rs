@@ -95,6 +95,36 @@ fn a_session_is_for_servers_with_its_key_not_for_one_with_its_name() {
 }
 
 #[test]
+fn where_keys_are_asked_for_a_session_is_for_its_own_configuration() {
+    let tickets = shared_tickets();
+    let client = key_client([plain("a", SHA256)]).build().unwrap();
+    let asking = |label: &[u8]| {
+        let builder = ServerConfig::builder().find_pre_shared_key(Policy::Ask);
+        builder.tickets(Arc::clone(&tickets)).session_context(label).build().unwrap()
+    };
+    let resumes = |server: &Arc<ServerConfig>, known: &str| {
+        let answer = |_, question| {
+            let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+            question.resolve(&PreSharedKeys::new([plain(known, SHA256)]))
+        };
+        let ends = Pair::new(&client, server, NAME).answering(answer).connect();
+        let resumed = |mut ends: crate::pair::Ends| {
+            ends.talk();
+            ends.server.connection.facts.resumed
+        };
+        ends.map(resumed).map_err(|failure| failure.server)
+    };
+    let unknown = Err(Some(tercel::Peer::UnknownPreSharedKey.into()));
+    let own = asking(b"");
+    assert_eq!(resumes(&own, "a"), Ok(false));
+    assert_eq!(resumes(&own, "a"), Ok(true));
+    // The one beside it has the tickets' keys, and does not know whose session it is.
+    assert_eq!(resumes(&asking(b""), "b"), unknown);
+    assert_eq!(resumes(&asking(b"one"), "a"), Ok(false));
+    assert_eq!(resumes(&asking(b"one"), "a"), Ok(true));
+}
+
+#[test]
 fn a_session_of_a_key_satisfies_no_server_without_keys() {
     let tickets = shared_tickets();
     let client = client().pre_shared_keys([plain("a", SHA256)]).credential(credential(Kind::P256));
