@@ -79,7 +79,7 @@ fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
         return None;
     }
     let offered = config.common.usable_suites().any(|suite| suite == session.suite);
-    offered.then_some(session)
+    (offered && config.common.allows(&session)).then_some(session)
 }
 
 /// Whether a hello has room for the ticket or the id.

@@ -82,6 +82,7 @@ pub(crate) fn belongs(
         && session.context == *config.resumption.context_for(session)
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
+        && config.common.allows(session)
         && serves(session, config, server_name)
         && session.is_fresh(config.common.clock.now())
         && names_peer(session, config)
