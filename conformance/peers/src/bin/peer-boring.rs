@@ -77,10 +77,9 @@ fn context(options: &Options) -> Result<SslContextBuilder> {
     });
     builder.set_min_proto_version(Some(version.unwrap_or(SslVersion::TLS1_2)))?;
     builder.set_max_proto_version(version)?;
-    match options.openssl_suite() {
-        Some((Version::Tls12, suite)) => builder.set_cipher_list(&suite)?,
-        // TLS 1.3 suites cannot be chosen in BoringSSL.
-        _ => {}
+    // TLS 1.3 suites cannot be chosen in BoringSSL.
+    if let Some((Version::Tls12, suite)) = options.openssl_suite() {
+        builder.set_cipher_list(&suite)?;
     }
     if let Some(group) = options.openssl_group() {
         builder.set_curves_list(group)?;
