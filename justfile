@@ -21,6 +21,7 @@ check:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
+    cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
@@ -33,6 +34,7 @@ deny: deny-offline
 # The checks of the dependency tree that need no network.
 deny-offline:
     cargo deny --workspace check bans licenses sources
+    cargo deny --manifest-path lab/Cargo.toml --workspace check bans licenses sources
 
 # Check everything with the minimum Rust version.
 msrv:
@@ -79,6 +81,15 @@ interop-full *FLAGS="": (peers "--features full")
 [private]
 peers FEATURES:
     cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} {{ FEATURES }}
+
+# Tercel and other libraries measured side by side: `just lab --quick`; lab/README.md says how.
+lab *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
+
+# The lab's own tests, with rustls as the only foreign peer.
+test-lab:
+    cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
+    cargo test --locked --manifest-path lab/Cargo.toml --workspace
 
 # What the wrappers of crates/crypto cost over the bare foreign calls.
 bench-crypto:

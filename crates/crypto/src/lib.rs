@@ -65,7 +65,7 @@ pub use memory::{constant_time_eq, wipe};
 pub use prf::Tls12Prf;
 pub use public_key::PublicKey;
 pub use random::fill_random;
-pub use secret::{Secret, SharedSecret, ShortSecret};
+pub use secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
 

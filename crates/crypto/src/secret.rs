@@ -11,12 +11,22 @@ use core::fmt;
 
 use crate::wipe;
 
-/// A secret of up to [`Secret::MAX_LEN`] bytes, held inline and wiped on drop.
-pub struct Secret(Cell<{ Secret::MAX_LEN }>);
+/// A secret of any hash's length, or shorter.
+pub type Secret = SecretBytes<64>;
 
-impl Secret {
-    /// The length of the longest hash, and so of the longest secret.
-    pub const MAX_LEN: usize = 64;
+/// A secret of up to SHA-384's length: for what is kept in large numbers for a long time, where each byte
+/// counts.
+pub type ShortSecret = SecretBytes<48>;
+
+/// A secret of up to `N` bytes, held inline and wiped on drop.
+pub struct SecretBytes<const N: usize> {
+    bytes: [u8; N],
+    len: u8,
+}
+
+impl<const N: usize> SecretBytes<N> {
+    /// The most bytes there can be.
+    pub const MAX_LEN: usize = N;
 
     /// Copies a secret in.
     ///
@@ -25,7 +35,7 @@ impl Secret {
     /// When there are more than [`Self::MAX_LEN`] bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        Self::with(bytes.len(), |cell| cell.copy_from_slice(bytes))
+        Self::with(bytes.len(), |own| own.copy_from_slice(bytes))
     }
 
     /// A secret of `len` bytes, written in place by `write`, which finds zeros.
@@ -35,12 +45,12 @@ impl Secret {
     /// When `len` is more than [`Self::MAX_LEN`].
     #[must_use]
     pub fn with(len: usize, write: impl FnOnce(&mut [u8])) -> Self {
-        let mut secret = Self(Cell::zeroed(len));
-        write(secret.0.as_mut_bytes());
+        let mut secret = Self::zeroed(len);
+        write(secret.as_mut_bytes());
         secret
     }
 
-    /// Like [`Self::with`], for a `write` that can fail.
+    /// Like [`Self::with`], for a `write` that can fail; then what it has written is wiped.
     ///
     /// # Errors
     ///
@@ -53,27 +63,27 @@ impl Secret {
         len: usize,
         write: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let mut secret = Self(Cell::zeroed(len));
-        write(secret.0.as_mut_bytes())?;
+        let mut secret = Self::zeroed(len);
+        write(secret.as_mut_bytes())?;
         Ok(secret)
     }
 
     /// The bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
+        &self.bytes[..usize::from(self.len)]
     }
 
     /// How many bytes there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.as_bytes().len()
+        usize::from(self.len)
     }
 
     /// Whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
     /// A second copy, by a word that shows in review.
@@ -81,65 +91,35 @@ impl Secret {
     pub fn duplicate(&self) -> Self {
         Self::new(self.as_bytes())
     }
-}
 
-/// A secret of up to [`ShortSecret::MAX_LEN`] bytes, held inline and wiped on drop: for what is kept in large
-/// numbers for a long time, where each byte counts.
-pub struct ShortSecret(Cell<{ ShortSecret::MAX_LEN }>);
-
-impl ShortSecret {
-    /// As much as SHA-384 gives.
-    pub const MAX_LEN: usize = 48;
-
-    /// Copies a secret in.
-    ///
-    /// # Panics
-    ///
-    /// When there are more than [`Self::MAX_LEN`] bytes.
-    #[must_use]
-    pub fn new(bytes: &[u8]) -> Self {
-        Self::with(bytes.len(), |cell| cell.copy_from_slice(bytes))
+    fn zeroed(len: usize) -> Self {
+        assert!(len <= N, "a secret of {len} bytes does not fit in {N}");
+        const { assert!(N <= u8::MAX as usize) };
+        // Checked above, twice.
+        #[allow(clippy::cast_possible_truncation)]
+        let len = len as u8;
+        Self { bytes: [0; N], len }
     }
 
-    /// A secret of `len` bytes, written in place by `write`, which finds zeros.
-    ///
-    /// # Panics
-    ///
-    /// When `len` is more than [`Self::MAX_LEN`].
-    #[must_use]
-    pub fn with(len: usize, write: impl FnOnce(&mut [u8])) -> Self {
-        let mut secret = Self(Cell::zeroed(len));
-        write(secret.0.as_mut_bytes());
-        secret
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-
-    /// A second copy, by a word that shows in review.
-    #[must_use]
-    pub fn duplicate(&self) -> Self {
-        Self::new(self.as_bytes())
+    fn as_mut_bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes[..usize::from(self.len)]
     }
 }
 
-impl fmt::Debug for ShortSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ShortSecret(..)")
+impl<const N: usize> Drop for SecretBytes<N> {
+    fn drop(&mut self) {
+        wipe(&mut self.bytes);
     }
 }
 
-impl fmt::Debug for Secret {
+impl<const N: usize> fmt::Debug for SecretBytes<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
 }
 
 /// The outcome of a key exchange, held inline and wiped on drop.
-pub struct SharedSecret(Cell<{ SharedSecret::MAX_LEN }>);
+pub struct SharedSecret(SecretBytes<{ SharedSecret::MAX_LEN }>);
 
 impl SharedSecret {
     /// The longest outcome: a P-384 secret and an ML-KEM one.
@@ -156,44 +136,13 @@ impl SharedSecret {
         len: usize,
         write: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let mut secret = Self(Cell::zeroed(len));
-        write(secret.0.as_mut_bytes())?;
-        Ok(secret)
+        SecretBytes::try_with(len, write).map(Self)
     }
 }
 
 impl fmt::Debug for SharedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SharedSecret(..)")
-    }
-}
-
-struct Cell<const N: usize> {
-    bytes: [u8; N],
-    len: u8,
-}
-
-impl<const N: usize> Cell<N> {
-    fn zeroed(len: usize) -> Self {
-        assert!(len <= N, "a secret of {len} bytes does not fit in {N}");
-        // N is at most 80, so the length fits.
-        #[allow(clippy::cast_possible_truncation)]
-        let len = len as u8;
-        Self { bytes: [0; N], len }
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-
-    fn as_mut_bytes(&mut self) -> &mut [u8] {
-        &mut self.bytes[..usize::from(self.len)]
-    }
-}
-
-impl<const N: usize> Drop for Cell<N> {
-    fn drop(&mut self) {
-        wipe(&mut self.bytes);
     }
 }
 
@@ -205,7 +154,6 @@ mod tests {
     fn debug_shows_nothing() {
         let secret = Secret::new(b"hunter2");
         assert_eq!(format!("{secret:?}"), "Secret(..)");
-        assert_eq!(format!("{:?}", ShortSecret::new(b"hunter2")), "ShortSecret(..)");
         let shared = SharedSecret::try_with(3, |_| Ok::<_, ()>(())).unwrap();
         assert_eq!(format!("{shared:?}"), "SharedSecret(..)");
     }
@@ -224,12 +172,6 @@ mod tests {
     #[should_panic(expected = "does not fit")]
     fn too_long_a_secret_is_a_bug_of_the_caller() {
         let _ = Secret::new(&[0; Secret::MAX_LEN + 1]);
-    }
-
-    #[test]
-    #[should_panic(expected = "does not fit")]
-    fn too_long_a_short_secret_is_one_too() {
-        let _ = ShortSecret::new(&[0; ShortSecret::MAX_LEN + 1]);
     }
 
     #[test]

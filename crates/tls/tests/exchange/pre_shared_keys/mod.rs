@@ -14,8 +14,8 @@ use tercel::wire::{
     KdfIdentifier, NamedGroup, ProtocolVersion,
 };
 use tercel::{
-    Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, EarlyData, Error,
-    FindPreSharedKey, Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question,
+    Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, Connection, EarlyData,
+    Error, FindPreSharedKey, Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question,
     ServerConfig, ServerConfigBuilder, Side,
 };
 
@@ -61,7 +61,7 @@ fn a_key_connects_two_that_have_no_certificates() {
             let mut ends = Pair::new(&client, &server, NAME).delivery(delivery).connect().unwrap();
             for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
                 assert_eq!(facts.version, ProtocolVersion::TLS1_3);
-                assert_eq!(facts.cipher_suite.name().is_some(), suite.name().is_some());
+                assert_eq!(facts.cipher_suite, suite);
                 assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
                 assert!(!facts.resumed && !facts.retried && facts.peer_chain().is_empty());
                 assert!(facts.group.is_some(), "there is a key exchange in any case");
@@ -289,6 +289,21 @@ fn both_ends_export_the_same() {
         out
     });
     assert_eq!(ours, theirs);
+}
+
+#[test]
+fn a_saved_connection_remembers_the_key() {
+    let client = key_client([plain("a", SHA256)]).build().unwrap();
+    let server = key_server([plain("a", SHA256)]).build().unwrap();
+    let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+    let saved = ends.server.connection.save().unwrap();
+    ends.server.connection = Connection::restore_server(&saved, &server).unwrap();
+    let saved = ends.client.connection.save().unwrap();
+    ends.client.connection = Connection::restore_client(&saved, &client).unwrap();
+    for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
+        assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+    }
+    ends.talk();
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! The certificates of a run: made anew each time, the same for every worker.
+//!
+//! Must not know: who reads them. Next: [`lab_scenario::Files`], which says where they lie.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use lab_scenario::{Chain, Files};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose, RsaKeySize, SignatureAlgorithm,
+};
+
+/// Writes the chains of these kinds below `folder`.
+pub(crate) fn make(folder: &Path, chains: &[Chain]) -> Result<()> {
+    for chain in chains {
+        write_chain(folder, *chain).with_context(|| format!("the certificates for {chain}"))?;
+    }
+    Ok(())
+}
+
+fn write_chain(folder: &Path, chain: Chain) -> Result<()> {
+    let files = Files::new(folder);
+    fs::create_dir_all(files.root(chain).parent().context("a folder")?)?;
+    let root = CertifiedIssuer::self_signed(authority("Lab root")?, key(chain, Level::Root)?)?;
+    let intermediate_key = key(chain, Level::Intermediate)?;
+    let intermediate =
+        CertifiedIssuer::signed_by(authority("Lab intermediate")?, intermediate_key, &root)?;
+    fs::write(files.root(chain), root.pem())?;
+    let leaves = [
+        (files.server_chain(chain), files.server_key(chain), ExtendedKeyUsagePurpose::ServerAuth),
+        (files.client_chain(chain), files.client_key(chain), ExtendedKeyUsagePurpose::ClientAuth),
+    ];
+    for (certificates, private_key, usage) in leaves {
+        let key = key(chain, Level::Leaf)?;
+        let leaf = leaf(files.server_name(), usage)?.signed_by(&key, &intermediate)?;
+        fs::write(certificates, [leaf.pem(), intermediate.pem(), root.pem()].concat())?;
+        fs::write(private_key, key.serialize_pem())?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Level {
+    Root,
+    Intermediate,
+    Leaf,
+}
+
+fn key(chain: Chain, level: Level) -> Result<KeyPair> {
+    let generate = |algorithm: &'static SignatureAlgorithm| KeyPair::generate_for(algorithm);
+    let rsa = |size| KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, size);
+    Ok(match (chain, level) {
+        (Chain::Rsa2048, _) | (Chain::RsaMixed, Level::Leaf) => rsa(RsaKeySize::_2048)?,
+        (Chain::RsaMixed, Level::Intermediate) => rsa(RsaKeySize::_3072)?,
+        (Chain::RsaMixed, Level::Root) => rsa(RsaKeySize::_4096)?,
+        (Chain::EcdsaP256, _) => generate(&rcgen::PKCS_ECDSA_P256_SHA256)?,
+        (Chain::Ed25519, _) => generate(&rcgen::PKCS_ED25519)?,
+    })
+}
+
+fn authority(name: &str) -> Result<CertificateParams> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name.push(DnType::CommonName, name);
+    Ok(params)
+}
+
+fn leaf(name: &str, usage: ExtendedKeyUsagePurpose) -> Result<CertificateParams> {
+    let mut params = CertificateParams::new(vec![name.to_owned()])?;
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![usage];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}

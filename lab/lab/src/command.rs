@@ -1,0 +1,222 @@
+//! The command line.
+//!
+//! Must not know: how things are done. Next: `run.rs`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, Parser, Subcommand};
+use lab_scenario::rows;
+
+use crate::peers::{self, Builder};
+use crate::process::Launch;
+use crate::report::{Report, Settings};
+use crate::run::{Order, Scratch, allocator, chains, run, select};
+use crate::{certificates, compare, table};
+
+#[derive(Parser)]
+#[command(name = "lab", about = "Measures TLS libraries side by side.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Builds the workers, measures, and leaves report.json and report.html.
+    Run(Box<Run>),
+    /// Prints the rows and the workers there are, or the floor of a row.
+    List(List),
+    /// Prints what changed from one report to another.
+    Compare {
+        /// The old report.json.
+        old: PathBuf,
+        /// The new one.
+        new: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Run {
+    /// One row of each section, in some minutes.
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// More and longer rounds: what one publishes.
+    #[arg(long)]
+    full: bool,
+    /// Rows: ids, parts of ids, or sections.
+    #[arg(long, value_delimiter = ',')]
+    rows: Vec<String>,
+    /// Peers: names of workers. `NAME@2` lets a worker take part a second time.
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Goes on with the report that an interrupted run left.
+    #[arg(long)]
+    resume: bool,
+    /// The CPU that workers stay on.
+    #[arg(long)]
+    pin: Option<u32>,
+    /// The allocator of all workers: `auto` (jemalloc or mimalloc if installed), `system`, `jemalloc`,
+    /// `mimalloc`, or the path of a library.
+    #[arg(long, default_value = "auto")]
+    allocator: String,
+    /// Where the report goes.
+    #[arg(long, default_value = "lab-report")]
+    out: PathBuf,
+    /// The order of peers in rounds, and resampling, follow from it.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The fewest rounds of a row.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Milliseconds of one measurement.
+    #[arg(long)]
+    measure_ms: Option<u64>,
+    /// Seconds after which a row is undecided.
+    #[arg(long)]
+    row_seconds: Option<f64>,
+    /// Seconds for which a worker may be silent before it is ended.
+    #[arg(long, default_value_t = 60.0)]
+    time_limit: f64,
+    #[command(flatten)]
+    places: Places,
+}
+
+#[derive(Args)]
+struct List {
+    /// Prints the cryptographic calls that make up the floor of this row.
+    #[arg(long, value_name = "ROW")]
+    floor: Option<String>,
+    /// Times these calls too, and fails if the floor is more than 3 % off their sum.
+    #[arg(long, requires = "floor")]
+    check: bool,
+    #[command(flatten)]
+    places: Places,
+}
+
+#[derive(Args)]
+struct Places {
+    /// The folder of workers.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers"))]
+    workers: PathBuf,
+    /// Where workers are built. Default: CARGO_TARGET_DIR, or target in the lab's folder.
+    #[arg(long)]
+    target: Option<PathBuf>,
+    /// Cargo's profile for workers. Figures of another than `release` mean nothing.
+    #[arg(long, default_value = "release")]
+    profile: String,
+}
+
+/// The program.
+///
+/// # Errors
+/// Whatever kept it from doing what it was asked.
+pub fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Run(order) => {
+            let order = order.order()?;
+            let report = run(&order)?;
+            print!("{}", table::render(&report));
+            println!("\nreport: {}", order.out.join("report.html").display());
+            Ok(())
+        }
+        Command::List(list) => list.print(),
+        Command::Compare { old, new } => {
+            print!("{}", compare::render(&Report::read(&old)?, &Report::read(&new)?));
+            Ok(())
+        }
+    }
+}
+
+impl Run {
+    fn order(self) -> Result<Order> {
+        let (mode, rounds, measure_ms, row_seconds) = match (self.quick, self.full) {
+            (true, _) => ("quick", 7, 60, 15.0),
+            (_, true) => ("full", 15, 200, 150.0),
+            _ => ("standard", 11, 100, 45.0),
+        };
+        let row_seconds = self.row_seconds.unwrap_or(row_seconds);
+        ensure!(row_seconds.is_finite() && row_seconds >= 0.0, "--row-seconds {row_seconds}");
+        let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
+        let (allocator, preload) = allocator(&self.allocator)?;
+        let builder = self.places.builder()?;
+        Ok(Order {
+            settings: Settings {
+                mode: mode.to_owned(),
+                accounting: "neutral".to_owned(),
+                seed: self.seed,
+                rounds: self.rounds.unwrap_or(rounds),
+                measure_ms: self.measure_ms.unwrap_or(measure_ms),
+                row_seconds,
+                allocator,
+                pin: self.pin,
+                profile: builder.profile.clone(),
+            },
+            rows: self.rows,
+            peers: self.peers,
+            resume: self.resume,
+            out: self.out,
+            workers: self.places.workers,
+            builder,
+            launch: Launch { preload, pin: self.pin, limit },
+        })
+    }
+}
+
+impl Places {
+    fn builder(&self) -> Result<Builder> {
+        let target =
+            self.target.clone().or_else(|| std::env::var_os("CARGO_TARGET_DIR").map(Into::into));
+        let target =
+            target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"));
+        let target = std::path::absolute(&target).context("--target")?;
+        Ok(Builder { target, profile: self.profile.clone() })
+    }
+}
+
+impl List {
+    fn print(&self) -> Result<()> {
+        let workers = peers::discover(&self.places.workers)?;
+        if let Some(row) = &self.floor {
+            let program = peers::find(&workers, "floor")?.build(&self.places.builder()?)?;
+            return if self.check {
+                check_floor(&program, row)
+            } else {
+                print_floor(&program, row)
+            };
+        }
+        println!("rows (those with a star belong to --quick):");
+        for row in rows::all() {
+            let star = if row.quick { '*' } else { ' ' };
+            println!("  {star} {:<28} {}", row.id, row.title());
+        }
+        println!("workers:");
+        for worker in workers {
+            let needs = worker.manifest.needs.map(|needs| format!("; needs {needs}"));
+            println!(
+                "    {:<12} {}{}",
+                worker.name,
+                worker.manifest.label,
+                needs.unwrap_or_default()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn print_floor(program: &Path, row: &str) -> Result<()> {
+    let status = Process::new(program).arg("--calls").arg(row).status()?;
+    ensure!(status.success(), "the floor has no calls for {row:?}");
+    Ok(())
+}
+
+fn check_floor(program: &Path, row: &str) -> Result<()> {
+    let scratch = Scratch::new(&std::env::temp_dir().join(format!("lab-{}", std::process::id())))?;
+    let rows = select(&[row.to_owned()], false)?;
+    certificates::make(scratch.path(), &chains(&rows))?;
+    let status = Process::new(program).arg("--check").arg(row).arg(scratch.path()).status()?;
+    ensure!(status.success(), "the floor of {row:?} was not found to be the sum of its calls");
+    Ok(())
+}

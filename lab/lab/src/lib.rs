@@ -1,0 +1,28 @@
+//! The lab's controller: starts workers, measures them side by side, and reports.
+//!
+//! | to see | look at |
+//! |---|---|
+//! | how a run goes | `run.rs` |
+//! | how a row is measured | `rounds.rs` |
+//! | how rounds become a verdict | [`statistics`] |
+//! | what is in a report | [`report`] |
+//! | how it is shown | [`table`], [`page`], [`compare`] |
+//! | how workers are found and built | `peers.rs` |
+//! | how workers are talked to | `process.rs`, and [`lab_scenario::protocol`] |
+//!
+//! Must not know: any TLS library.
+
+mod certificates;
+pub mod command;
+pub mod compare;
+pub mod machine;
+pub mod page;
+mod peers;
+mod process;
+mod progress;
+pub mod random;
+pub mod report;
+mod rounds;
+mod run;
+pub mod statistics;
+pub mod table;

@@ -1,0 +1,77 @@
+//! How far a run is, for those who wait.
+//!
+//! Must not know: what is measured. Next: `run.rs`.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lab_scenario::Row;
+
+use crate::report::{RowReport, Settings};
+use crate::table;
+
+/// The bar and the time left; lines where there is no terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    row_seconds: f64,
+    start: Instant,
+    measured: Cell<u32>,
+}
+
+impl Progress {
+    pub(crate) fn new(rows: &[Row], settings: &Settings) -> Self {
+        let bar = ProgressBar::new(rows.len() as u64);
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        let measured = Cell::new(0);
+        Self { bar, row_seconds: settings.row_seconds, start: Instant::now(), measured }
+    }
+
+    pub(crate) fn begin(&self, row: &Row) {
+        self.bar.set_prefix(row.id.clone());
+        self.round(0);
+    }
+
+    pub(crate) fn round(&self, rounds: usize) {
+        self.bar.set_message(format!(
+            "{}, round {}, at most {} left",
+            self.bar.prefix(),
+            rounds + 1,
+            minutes(self.left())
+        ));
+    }
+
+    /// As long for each row as the rows so far took, and before there is one, the most it can take.
+    fn left(&self) -> f64 {
+        let measured = f64::from(self.measured.get());
+        let each = if measured > 0.0 {
+            self.start.elapsed().as_secs_f64() / measured
+        } else {
+            self.row_seconds
+        };
+        let rows = self.bar.length().unwrap_or_default().saturating_sub(self.bar.position());
+        each * f64::from(u32::try_from(rows).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn end(&self, row: &RowReport) {
+        self.measured.set(self.measured.get() + 1);
+        self.bar.inc(1);
+        if self.bar.is_hidden() {
+            eprint!("{}", table::render_row(row));
+        }
+    }
+
+    pub(crate) fn skip(&self) {
+        self.bar.inc(1);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn minutes(seconds: f64) -> String {
+    if seconds < 90.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+}

@@ -1,0 +1,258 @@
+//! One row: rounds of all peers in random order, until the verdicts stand or the time is up.
+//!
+//! Each measurement has a process of its own, so that where a program's memory happens to lie is drawn
+//! anew each time instead of favouring one peer throughout. Must not know: reports of other rows.
+//! Next: `statistics.rs`, `process.rs`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use lab_scenario::protocol::{Reply, Request};
+use lab_scenario::{Measurement, Row};
+
+use crate::machine::Watch;
+use crate::peers::Peer;
+use crate::process::{Launch, Process};
+use crate::random::Random;
+use crate::report::{Figure, RowReport, Settings, SideReport, Speed};
+use crate::statistics::{Interval, median, quantile, ratio};
+
+/// Above so many CPUs busy with other things a row is called noisy.
+const BUSY: f64 = 0.2;
+
+/// Most rounds of a row, however narrow its intervals get.
+const MAX_ROUNDS: usize = 1000;
+
+/// What a row is measured with.
+pub(crate) struct Bench<'b> {
+    pub(crate) peers: &'b [Peer],
+    pub(crate) launch: &'b Launch,
+    pub(crate) settings: &'b Settings,
+    pub(crate) certificates: &'b Path,
+}
+
+/// What became of a peer in one round.
+enum Turn {
+    Measured(Measurement),
+    Cannot(String),
+}
+
+/// The rounds of a peer that is still in the row.
+struct Series<'b> {
+    peer: &'b Peer,
+    rounds: Vec<Measurement>,
+}
+
+impl Bench<'_> {
+    /// Measures a row. `progress` hears of each round.
+    pub(crate) fn measure(
+        &self,
+        row: &Row,
+        random: &mut Random,
+        progress: &dyn Fn(usize),
+    ) -> RowReport {
+        let (start, watch) = (Instant::now(), Watch::start());
+        let limit = Duration::from_secs_f64(self.settings.row_seconds);
+        let (mut failures, mut unable) = (BTreeMap::new(), BTreeMap::new());
+        let mut series: Vec<_> =
+            self.peers.iter().map(|peer| Series { peer, rounds: Vec::new() }).collect();
+        let mut rounds = 0;
+        let sides = loop {
+            progress(rounds);
+            let mut order: Vec<_> = series.iter_mut().collect();
+            random.shuffle(&mut order);
+            for each in order {
+                let name = each.peer.name.clone();
+                match self.turn(each.peer, row) {
+                    Ok(Turn::Measured(measurement)) => each.rounds.push(measurement),
+                    Ok(Turn::Cannot(why)) => _ = unable.insert(name, why),
+                    Err(error) => _ = failures.insert(name, format!("{error:#}")),
+                }
+            }
+            series.retain(|each| {
+                let name = &each.peer.name;
+                !failures.contains_key(name) && !unable.contains_key(name)
+            });
+            rounds += 1;
+            let time_is_up = start.elapsed() >= limit || rounds == MAX_ROUNDS;
+            if series.is_empty() {
+                break Vec::new();
+            }
+            if rounds >= self.settings.rounds || time_is_up {
+                let sides = judge(row, &series, random);
+                if time_is_up || sides.iter().all(is_decided) {
+                    break sides;
+                }
+            }
+        };
+        let others = watch.others();
+        let done = series
+            .iter()
+            .filter_map(|each| Some((each.peer.name.clone(), each.rounds.first()?.done.clone())));
+        RowReport {
+            row: row.clone(),
+            title: row.title(),
+            rounds,
+            seconds: start.elapsed().as_secs_f64(),
+            others,
+            noisy: others.is_some_and(|others| others > BUSY),
+            sides,
+            failures,
+            unable,
+            done: done.collect(),
+        }
+    }
+
+    fn turn(&self, peer: &Peer, row: &Row) -> Result<Turn> {
+        let mut process = Process::start(&peer.program, self.launch)?;
+        let prepare =
+            Request::Prepare { row: Box::new(row.clone()), files: self.certificates.to_owned() };
+        match process.ask(&prepare, Duration::ZERO)? {
+            Reply::Ready => {}
+            Reply::Cannot { why } => return Ok(Turn::Cannot(why)),
+            Reply::Failed { why } => bail!(why),
+            other => bail!("an answer to another question: {other:?}"),
+        }
+        let milliseconds = self.settings.measure_ms;
+        let measure = Request::Measure { milliseconds };
+        match process.ask(&measure, Duration::from_millis(milliseconds))? {
+            Reply::Measured(measurement) => checked(row, measurement).map(Turn::Measured),
+            Reply::Failed { why } => bail!(why),
+            other => bail!("an answer to another question: {other:?}"),
+        }
+    }
+}
+
+/// A measurement that has a sound time for each side that is judged.
+fn checked(row: &Row, measurement: Measurement) -> Result<Measurement> {
+    for side in row.task.sides() {
+        match measurement.sides.get(side) {
+            Some(time) if time.is_finite() && *time > 0.0 => {}
+            other => bail!("for the side {side:?} it measured {other:?}"),
+        }
+    }
+    Ok(measurement)
+}
+
+fn is_decided(side: &SideReport) -> bool {
+    side.peers
+        .iter()
+        .filter_map(|figure| figure.speed.as_ref())
+        .all(|speed| speed.interval.is_narrow())
+}
+
+/// The figures of each side, and how peers compare.
+fn judge(row: &Row, series: &[Series<'_>], random: &mut Random) -> Vec<SideReport> {
+    let sides = row.task.sides().into_iter().map(|side| {
+        let times: Vec<Vec<f64>> = series
+            .iter()
+            .map(|each| each.rounds.iter().map(|round| round.sides[side]).collect())
+            .collect();
+        let floor = series.iter().position(|each| each.peer.floor);
+        let peers = series.iter().zip(&times).enumerate().map(|(own, (each, rounds))| {
+            let against = best_other(series, &times, own);
+            let speed = against.map(|other| {
+                let interval = ratio(&times[other], rounds, random);
+                let against = series[other].peer.name.clone();
+                Speed { against, interval, verdict: interval.verdict() }
+            });
+            let in_floors = |floor: usize| -> Option<Interval> {
+                (floor != own).then(|| ratio(rounds, &times[floor], random))
+            };
+            Figure {
+                peer: each.peer.name.clone(),
+                nanoseconds: median(rounds),
+                quartiles: [quantile(rounds, 0.25), quantile(rounds, 0.75)],
+                parts: median_parts(&each.rounds),
+                speed,
+                floors: floor.and_then(in_floors),
+                rounds: rounds.clone(),
+            }
+        });
+        SideReport { side: side.to_owned(), peers: peers.collect() }
+    });
+    sides.collect()
+}
+
+/// Among the other peers, the one with the least median; the floor is none.
+fn best_other(series: &[Series<'_>], times: &[Vec<f64>], own: usize) -> Option<usize> {
+    if series[own].peer.floor {
+        return None;
+    }
+    let others = (0..series.len()).filter(|&other| other != own && !series[other].peer.floor);
+    others.min_by(|&a, &b| median(&times[a]).total_cmp(&median(&times[b])))
+}
+
+fn median_parts(rounds: &[Measurement]) -> BTreeMap<String, f64> {
+    let names = rounds.first().into_iter().flat_map(|round| round.parts.keys());
+    let part = |name: &String| {
+        let times: Vec<_> =
+            rounds.iter().filter_map(|round| round.parts.get(name).copied()).collect();
+        (name.clone(), median(&times))
+    };
+    names.map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Verdict;
+    use lab_scenario::{About, rows};
+
+    fn peer(name: &str, floor: bool) -> Peer {
+        Peer {
+            name: name.to_owned(),
+            label: name.to_owned(),
+            floor,
+            about: About::default(),
+            program: name.into(),
+        }
+    }
+
+    fn rounds(times: &[f64]) -> Vec<Measurement> {
+        let measurement = |time: &f64| Measurement {
+            repetitions: 1,
+            sides: [("client".to_owned(), *time), ("server".to_owned(), 10.0 * time)].into(),
+            ..Measurement::default()
+        };
+        times.iter().map(measurement).collect()
+    }
+
+    #[test]
+    fn each_peer_is_held_against_the_best_other_and_the_floor_against_none() {
+        let row = rows::all().into_iter().find(|row| row.section == "full").unwrap();
+        let (floor, a, b, c) =
+            (peer("floor", true), peer("a", false), peer("b", false), peer("c", false));
+        let series = [
+            Series { peer: &a, rounds: rounds(&[100.0; 9]) },
+            Series { peer: &b, rounds: rounds(&[110.0; 9]) },
+            Series { peer: &c, rounds: rounds(&[200.0; 9]) },
+            Series { peer: &floor, rounds: rounds(&[50.0; 9]) },
+        ];
+        let sides = judge(&row, &series, &mut Random::new(1));
+        assert_eq!(sides.len(), 2);
+        let speeds: Vec<_> = sides[1].peers.iter().map(|figure| &figure.speed).collect();
+        let [Some(a), Some(b), Some(c), None] = &speeds[..] else { panic!("{speeds:?}") };
+        assert_eq!((a.against.as_str(), a.verdict), ("b", Verdict::Ahead));
+        assert!((a.interval.ratio - 1.1).abs() < 1e-9);
+        assert_eq!((b.against.as_str(), b.verdict), ("a", Verdict::Behind));
+        assert_eq!((c.against.as_str(), c.verdict), ("a", Verdict::Behind));
+        assert!((sides[0].peers[1].floors.unwrap().ratio - 2.2).abs() < 1e-9);
+        assert!(sides[0].peers[3].floors.is_none());
+        assert!(sides.iter().all(is_decided));
+    }
+
+    #[test]
+    fn a_side_without_a_sound_time_is_a_failure() {
+        let row = rows::all().into_iter().find(|row| row.section == "full").unwrap();
+        let good = rounds(&[1.0]).remove(0);
+        assert!(checked(&row, good.clone()).is_ok());
+        for bad in [0.0, f64::NAN, -1.0] {
+            let sides = [("client".to_owned(), bad), ("server".to_owned(), 1.0)].into();
+            assert!(checked(&row, Measurement { sides, ..good.clone() }).is_err());
+        }
+        assert!(checked(&row, Measurement { sides: BTreeMap::new(), ..good }).is_err());
+    }
+}

@@ -1,0 +1,260 @@
+//! `lab run`: builds the workers, measures row after row, and leaves a report.
+//!
+//! Must not know: how a row is measured. Next: `rounds.rs`, `report.rs`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail, ensure};
+use indicatif::ProgressBar;
+use lab_scenario::{Chain, Row, rows};
+
+use crate::certificates;
+use crate::machine::Machine;
+use crate::page;
+use crate::peers::{self, Builder, Peer, Worker};
+use crate::process::Launch;
+use crate::progress::Progress;
+use crate::random::Random;
+use crate::report::{PeerReport, Report, SCHEMA, Settings};
+use crate::rounds::Bench;
+
+/// What `lab run` was asked to do.
+pub(crate) struct Order {
+    pub(crate) settings: Settings,
+    /// Ids, parts of ids or sections; empty: what belongs to the mode.
+    pub(crate) rows: Vec<String>,
+    /// Empty: every worker there is.
+    pub(crate) peers: Vec<String>,
+    pub(crate) resume: bool,
+    pub(crate) out: PathBuf,
+    pub(crate) workers: PathBuf,
+    pub(crate) builder: Builder,
+    pub(crate) launch: Launch,
+}
+
+/// Runs, and returns the report.
+pub(crate) fn run(order: &Order) -> Result<Report> {
+    let rows = select(&order.rows, order.settings.mode == "quick")?;
+    fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
+    let path = order.out.join("report.json");
+    let workers = peers::discover(&order.workers)?;
+    let (peers, told) = gather(order, &workers)?;
+    let mut report = Report {
+        schema: SCHEMA,
+        started: now(),
+        updated: now(),
+        settings: order.settings.clone(),
+        machine: Machine::describe(),
+        peers: told,
+        rows: Vec::new(),
+    };
+    if order.resume && path.exists() {
+        report = take_up(Report::read(&path)?, &report)?;
+    }
+    ensure!(peers.iter().any(|peer| !peer.floor), "no peer can take part");
+    let certificates = Scratch::new(&order.out.join("certificates"))?;
+    certificates::make(certificates.path(), &chains(&rows))?;
+    let bench = Bench {
+        peers: &peers,
+        launch: &order.launch,
+        settings: &order.settings,
+        certificates: certificates.path(),
+    };
+    let progress = Progress::new(&rows, &order.settings);
+    for (index, row) in rows.iter().enumerate() {
+        if report.rows.iter().any(|done| done.row == *row) {
+            progress.skip();
+            continue;
+        }
+        progress.begin(row);
+        // Each row has a sequence of its own, so that a run taken up again draws as one that never stopped.
+        let mut random = Random::new(order.settings.seed.wrapping_add(index as u64));
+        let measured = bench.measure(row, &mut random, &|rounds| progress.round(rounds));
+        progress.end(&measured);
+        report.rows.push(measured);
+        report.rows.sort_by_key(|done| place(&done.row));
+        report.updated = now();
+        write(&report, &order.out)?;
+    }
+    progress.finish();
+    write(&report, &order.out)?;
+    Ok(report)
+}
+
+/// Leaves the report in both its forms.
+fn write(report: &Report, out: &Path) -> Result<()> {
+    report.write(&out.join("report.json"))?;
+    let page = out.join("report.html");
+    fs::write(&page, page::render(report)).with_context(|| format!("{}", page.display()))
+}
+
+/// The rows of these names, or those of the mode.
+pub(crate) fn select(names: &[String], quick: bool) -> Result<Vec<Row>> {
+    let all = rows::all();
+    if names.is_empty() {
+        return Ok(all.into_iter().filter(|row| row.quick || !quick).collect());
+    }
+    for name in names {
+        ensure!(all.iter().any(|row| is_named(row, name)), "no row is called {name:?}");
+    }
+    Ok(all.into_iter().filter(|row| names.iter().any(|name| is_named(row, name))).collect())
+}
+
+/// A section, a whole id, or a part of ids if no row has it as its whole id.
+fn is_named(row: &Row, name: &str) -> bool {
+    row.section == name || row.id == name || (row.id.contains(name) && !is_an_id(name))
+}
+
+fn is_an_id(name: &str) -> bool {
+    rows::all().iter().any(|row| row.id == name)
+}
+
+/// Builds and starts each peer once. One that cannot be is told and left out.
+fn gather(order: &Order, workers: &[Worker]) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
+    let mut wanted = order.peers.clone();
+    if wanted.is_empty() {
+        wanted = workers.iter().map(|worker| worker.name.clone()).collect();
+    }
+    let (mut peers, mut told): (Vec<Peer>, Vec<PeerReport>) = (Vec::new(), Vec::new());
+    for name in &wanted {
+        if told.iter().any(|each| each.name == *name) {
+            bail!("{name} is asked for twice; to let it take part twice say {name}@2");
+        }
+        let worker = peers::find(workers, name)?;
+        let spinner = ProgressBar::new_spinner().with_message(format!("building {name}"));
+        spinner.enable_steady_tick(Duration::from_millis(200));
+        let built = worker.build(&order.builder);
+        let peer = built.and_then(|program| worker.introduce(name, &program, &order.launch));
+        spinner.finish_and_clear();
+        let mut entry = PeerReport {
+            name: name.clone(),
+            label: worker.manifest.label.clone(),
+            floor: false,
+            about: None,
+            failure: None,
+        };
+        match peer {
+            Ok(peer) => {
+                entry.label.clone_from(&peer.label);
+                entry.floor = peer.floor;
+                entry.about = Some(peer.about.clone());
+                peers.push(peer);
+            }
+            Err(error) => {
+                eprintln!("{name} is left out: {error:#}");
+                if let Some(needs) = &worker.manifest.needs {
+                    eprintln!("{name} needs {needs}");
+                }
+                entry.failure = Some(format!("{error:#}"));
+            }
+        }
+        told.push(entry);
+    }
+    Ok((peers, told))
+}
+
+/// An earlier report that this run goes on with.
+fn take_up(old: Report, new: &Report) -> Result<Report> {
+    ensure!(
+        old.settings == new.settings,
+        "the report was made under other settings; run without --resume, or with the same"
+    );
+    ensure!(
+        old.peers == new.peers,
+        "the report has other peers; run without --resume, or with the same"
+    );
+    ensure!(old.machine.cpu == new.machine.cpu, "the report is of another machine");
+    Ok(old)
+}
+
+/// The chains that these rows need.
+pub(crate) fn chains(rows: &[Row]) -> Vec<Chain> {
+    let used = |chain: &Chain| {
+        rows.iter().any(|row| row.chain == *chain || row.client_chain == Some(*chain))
+    };
+    Chain::ALL.iter().copied().filter(used).collect()
+}
+
+fn place(row: &Row) -> Option<usize> {
+    rows::all().iter().position(|each| each.id == row.id)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A folder of certificates, gone with the run unless that is killed.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(folder: &Path) -> Result<Self> {
+        // Workers have other working directories.
+        let path = std::path::absolute(folder)?;
+        fs::create_dir_all(&path).with_context(|| format!("{}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Scratch {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The allocator that workers are given: its name, and what is loaded for it.
+pub(crate) fn allocator(choice: &str) -> Result<(String, Option<PathBuf>)> {
+    let system = || ("the system's".to_owned(), None);
+    let library = |path: &Path| (path.display().to_string(), Some(path.to_owned()));
+    match choice {
+        "system" => Ok(system()),
+        "auto" => Ok(known_allocators().first().map_or_else(system, |path| library(path))),
+        name if name.contains('/') => Ok(library(Path::new(name))),
+        name => {
+            let found = known_allocators().into_iter().find(|path| {
+                path.file_name().is_some_and(|file| file.to_string_lossy().contains(name))
+            });
+            found.map(|path| library(&path)).with_context(|| format!("{name} is not installed"))
+        }
+    }
+}
+
+/// Allocators that are installed where distributions put them, the preferred first.
+fn known_allocators() -> Vec<PathBuf> {
+    let folders = [
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+        "/usr/lib",
+        "/usr/local/lib",
+    ];
+    let names = ["libjemalloc.so.2", "libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"];
+    let paths = names.iter().flat_map(|name| folders.iter().map(move |f| Path::new(f).join(name)));
+    paths.filter(|path| path.exists()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_chosen_by_id_part_or_section() {
+        let ids = |names: &[&str]| -> Vec<String> {
+            let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
+            select(&names, false).unwrap().into_iter().map(|row| row.id).collect()
+        };
+        assert_eq!(ids(&["write-16"]), ["write-16"]);
+        assert!(ids(&["hybrid"]).len() > 5);
+        assert!(ids(&["bulk"]).iter().all(|id| id.starts_with("bulk-")));
+        assert!(select(&["nothing".to_owned()], false).is_err());
+        let quick = select(&[], true).unwrap();
+        assert!(quick.len() < 12 && quick.iter().all(|row| row.quick));
+    }
+}

@@ -1,0 +1,86 @@
+//! Runs the program, and makes workers of a few lines of shell.
+
+// Not every test uses all of it, and a test may fail by panicking.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use lab::report::Report;
+
+/// A folder for a test, emptied when the test begins.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new(test: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("workers")).unwrap();
+        Self(path)
+    }
+
+    /// A worker whose shell script answers a request by the `case` arms given, and otherwise as a
+    /// library that takes so many nanoseconds.
+    pub(crate) fn fake(&self, name: &str, nanoseconds: u32, arms: &str) {
+        let folder = self.0.join("workers").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let script = format!(
+            r#"while read -r line; do
+  case "$line" in
+{arms}
+    *'"do":"hello"'*) echo '{{"reply":"about","protocol":1,"library":"{name}","version":"1","crypto":"none","interface":"sh","build":""}}' ;;
+    *'"do":"prepare"'*) echo '{{"reply":"ready"}}' ;;
+    *'"do":"measure"'*) t={nanoseconds}; echo '{{"reply":"measured","repetitions":1,"sides":{{"client":'$t',"server":'$t',"send":'$t',"receive":'$t'}},"parts":{{}},"done":{{"kind":"full"}}}}' ;;
+    *'"do":"quit"'*) exit 0 ;;
+  esac
+done
+"#
+        );
+        fs::write(folder.join("worker.sh"), format!("#!/bin/sh\n{script}")).unwrap();
+        self.manifest(name, "build = [\"chmod\", \"+x\", \"worker.sh\"]\nprogram = \"worker.sh\"");
+    }
+
+    /// A worker of this manifest, besides its label.
+    pub(crate) fn manifest(&self, name: &str, text: &str) {
+        let folder = self.0.join("workers").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let text = format!("label = \"The library {name}\"\n{text}\n");
+        fs::write(folder.join("worker.toml"), text).unwrap();
+    }
+
+    /// `lab run` with these workers.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = lab();
+        command.arg("run").arg("--workers").arg(self.0.join("workers"));
+        command.arg("--out").arg(self.out()).args(["--allocator", "system"]);
+        command.args(["--measure-ms", "8"]).args(arguments);
+        command
+    }
+
+    pub(crate) fn out(&self) -> PathBuf {
+        self.0.join("out")
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        Report::read(&self.out().join("report.json")).unwrap()
+    }
+}
+
+pub(crate) fn lab() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_lab"))
+}
+
+/// What a program said, for a failure's message.
+pub(crate) fn said(output: &Output) -> String {
+    format!(
+        "{}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}

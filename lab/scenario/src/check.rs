@@ -1,0 +1,128 @@
+//! Whether a handshake was the one asked for.
+//!
+//! A row that measures something else is worse than none, so each handshake is checked on both sides, as
+//! far as the library tells. Must not know: clocks. Next: [`crate::Outcome`].
+
+use std::collections::BTreeMap;
+
+use crate::library::{Outcome, Result};
+use crate::row::{Row, Version};
+
+/// Whether a side did what the row asks.
+pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> Result<()> {
+    let differs = |what: &str, asked: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
+        Err(format!("{side}: {what} is {got}, asked was {asked}").into())
+    };
+    if outcome.version != row.version {
+        return differs("the version", &row.version, &outcome.version);
+    }
+    if outcome.suite != row.suite {
+        return differs("the suite", &row.suite, &outcome.suite);
+    }
+    if outcome.resumed != resumed {
+        return differs("resumption", &resumed, &outcome.resumed);
+    }
+    // A resumption of TLS 1.2 has no key exchange, any resumption no signature.
+    if row.version == Version::Tls13 || !resumed {
+        if let Some(group) = outcome.group.filter(|group| *group != row.group) {
+            return differs("the group", &row.group, &group);
+        }
+    }
+    let scheme = row.chain.scheme();
+    if let Some(other) = outcome.scheme.filter(|each| !resumed && *each != scheme) {
+        return differs("the scheme", &scheme, &other);
+    }
+    let certificate = row.client_chain.is_some() && !resumed;
+    if outcome.client_certificate.is_some_and(|shown| shown != certificate) {
+        return differs("a client's certificate", &certificate, &!certificate);
+    }
+    let tickets = u32::from(row.tickets);
+    if let Some(other) = outcome.tickets.filter(|count| *count != tickets) {
+        return differs("the number of tickets", &tickets, &other);
+    }
+    let early_data = if resumed { row.early_data } else { 0 };
+    if side == "server" && outcome.early_data != early_data {
+        return differs("the length of early data", &early_data, &outcome.early_data);
+    }
+    Ok(())
+}
+
+/// What both sides say they did, in words.
+pub(crate) fn describe(client: &Outcome, server: &Outcome) -> BTreeMap<String, String> {
+    let untold = || "not told".to_owned();
+    let group = client.group.or(server.group).map_or_else(untold, |group| group.to_string());
+    let scheme = client.scheme.or(server.scheme).map_or_else(untold, |scheme| scheme.to_string());
+    let tickets = client.tickets.map_or_else(untold, |tickets| tickets.to_string());
+    let kind = if client.resumed { "resumed" } else { "full" };
+    [
+        ("version", client.version.to_string()),
+        ("suite", client.suite.to_string()),
+        ("group", group),
+        ("scheme", scheme),
+        ("kind", kind.to_owned()),
+        ("tickets", tickets),
+        ("early data", server.early_data.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Group, Scheme, Suite};
+    use crate::rows;
+
+    fn row(id: &str) -> Row {
+        rows::all().into_iter().find(|row| row.id == id).unwrap()
+    }
+
+    fn right(row: &Row, resumed: bool) -> Outcome {
+        Outcome {
+            version: row.version,
+            suite: row.suite,
+            group: Some(row.group),
+            scheme: Some(row.chain.scheme()),
+            resumed,
+            client_certificate: Some(row.client_chain.is_some()),
+            tickets: Some(row.tickets.into()),
+            early_data: row.early_data,
+        }
+    }
+
+    #[test]
+    fn a_handshake_of_another_kind_fails_the_row() {
+        let full = row("full-13-rsa2048-hybrid");
+        let outcome = right(&full, false);
+        assert!(check(&full, false, "server", &outcome).is_ok());
+        let wrong: [(&str, Outcome); 7] = [
+            ("version", Outcome { version: Version::Tls12, ..outcome }),
+            ("suite", Outcome { suite: Suite::Aes128GcmSha256, ..outcome }),
+            ("group", Outcome { group: Some(Group::X25519), ..outcome }),
+            ("scheme", Outcome { scheme: Some(Scheme::Ed25519), ..outcome }),
+            ("resumption", Outcome { resumed: true, ..outcome }),
+            ("tickets", Outcome { tickets: Some(2), ..outcome }),
+            ("certificate", Outcome { client_certificate: Some(true), ..outcome }),
+        ];
+        for (what, outcome) in wrong {
+            let error = check(&full, false, "server", &outcome).unwrap_err().to_string();
+            assert!(error.contains(what), "{what}: {error}");
+        }
+        let early = row("resumed-13-0rtt-hybrid");
+        let refused = Outcome { early_data: 0, client_certificate: None, ..right(&early, true) };
+        assert!(check(&early, true, "server", &refused).is_err());
+    }
+
+    #[test]
+    fn what_a_library_does_not_tell_is_no_failure() {
+        let row = row("full-13-rsa2048-hybrid");
+        let quiet = Outcome {
+            group: None,
+            scheme: None,
+            client_certificate: None,
+            tickets: None,
+            ..right(&row, false)
+        };
+        assert!(check(&row, false, "client", &quiet).is_ok());
+    }
+}

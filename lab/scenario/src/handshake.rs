@@ -1,0 +1,225 @@
+//! Handshakes, both sides in one thread, each side's own work timed.
+//!
+//! A side's time is all that its library does for one connection from its configuration to the moment
+//! both sides have nothing more to say: creation, each step, tickets. Creation is part of it because
+//! libraries differ in what they do there (a key pair, or nothing), and is told apart as well. Moving
+//! bytes between the sides and dropping the connection are not part of it; the latter is told apart.
+//! Must not know: libraries. Next: [`crate::Endpoint`].
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::check::{check, describe};
+use crate::library::{Endpoint, Library, Result};
+use crate::meter::Meter;
+use crate::protocol::Measurement;
+use crate::row::Row;
+use crate::worker::Prepared;
+
+/// Parts of the meter.
+const CREATE_CLIENT: usize = 0;
+const CLIENT: usize = 1;
+const DROP_CLIENT: usize = 2;
+const CREATE_SERVER: usize = 3;
+const SERVER: usize = 4;
+const DROP_SERVER: usize = 5;
+const PARTS: usize = 6;
+
+/// For so long handshakes are made before any is measured.
+const WARM_UP: Duration = Duration::from_millis(20);
+
+/// More exchanges than any handshake needs: beyond it two ends disagree for ever.
+const MAX_TURNS: usize = 16;
+
+/// The largest flight that a buffer has to hold: certificates of RSA 4096 and a hybrid's key share.
+const FLIGHT: usize = 32 << 10;
+
+/// Connections of one library with itself.
+pub(crate) struct Pair<L: Library> {
+    library: L,
+    row: Row,
+    meter: Meter<PARTS>,
+    pub(crate) client_buffers: <L::Client as Endpoint>::Buffers,
+    pub(crate) server_buffers: <L::Server as Endpoint>::Buffers,
+    wire: Vec<u8>,
+    early_data: Vec<u8>,
+}
+
+impl<L: Library> Pair<L> {
+    pub(crate) fn new(library: L, row: &Row, at_once: usize) -> Self {
+        let at_once = at_once.max(FLIGHT);
+        Self {
+            library,
+            row: row.clone(),
+            meter: Meter::new(),
+            client_buffers: L::Client::buffers(row, at_once),
+            server_buffers: L::Server::buffers(row, at_once),
+            wire: Vec::with_capacity(at_once),
+            early_data: vec![0x65; row.early_data],
+        }
+    }
+
+    /// One handshake of the kind asked, checked on both sides.
+    pub(crate) fn connect(&mut self, resumed: bool) -> Result<(L::Client, L::Server)> {
+        let library = &self.library;
+        let mut client = self.meter.time::<CREATE_CLIENT, _>(|| library.client())?;
+        let mut server = self.meter.time::<CREATE_SERVER, _>(|| library.server())?;
+        let (to_client, to_server) = (&mut self.client_buffers, &mut self.server_buffers);
+        self.meter.time::<CLIENT, _>(|| client.advance(to_client))?;
+        if resumed && !self.early_data.is_empty() {
+            let data = &self.early_data;
+            self.meter.time::<CLIENT, _>(|| client.send_early(to_client, data))?;
+        }
+        for turn in 0.. {
+            if turn == MAX_TURNS {
+                return Err("the two sides never finish".into());
+            }
+            self.wire.clear();
+            client.collect(to_client, &mut self.wire)?;
+            let mut quiet = self.wire.is_empty();
+            let mut rest = self.wire.as_slice();
+            while !rest.is_empty() {
+                let taken = server.deliver(to_server, rest)?;
+                rest = rest.get(taken..).unwrap_or_default();
+                self.meter.time::<SERVER, _>(|| server.advance(to_server))?;
+            }
+            self.wire.clear();
+            server.collect(to_server, &mut self.wire)?;
+            quiet &= self.wire.is_empty();
+            let mut rest = self.wire.as_slice();
+            while !rest.is_empty() {
+                let taken = client.deliver(to_client, rest)?;
+                rest = rest.get(taken..).unwrap_or_default();
+                self.meter.time::<CLIENT, _>(|| client.advance(to_client))?;
+            }
+            if quiet {
+                break;
+            }
+        }
+        check(&self.row, resumed, "client", &client.outcome()?)?;
+        check(&self.row, resumed, "server", &server.outcome()?)?;
+        Ok((client, server))
+    }
+
+    fn drop_both(&mut self, client: L::Client, server: L::Server) {
+        self.meter.time::<DROP_CLIENT, _>(|| drop(client));
+        self.meter.time::<DROP_SERVER, _>(|| drop(server));
+    }
+
+    fn parts(&self, repetitions: u64) -> BTreeMap<String, f64> {
+        let told = [
+            (CREATE_CLIENT, "client creation"),
+            (CREATE_SERVER, "server creation"),
+            (DROP_CLIENT, "client drop"),
+            (DROP_SERVER, "server drop"),
+        ];
+        let told =
+            told.map(|(part, name)| (name.to_owned(), self.meter.nanoseconds(part, repetitions)));
+        told.into_iter().collect()
+    }
+}
+
+/// The handshakes of a row.
+pub(crate) struct Handshakes<L: Library> {
+    pair: Pair<L>,
+    done: BTreeMap<String, String>,
+}
+
+impl<L: Library> Handshakes<L> {
+    pub(crate) fn new(library: L, row: &Row) -> Result<Self> {
+        let mut pair = Pair::new(library, row, 0);
+        let resumed = row.resumption.is_some();
+        if resumed {
+            pair.connect(false)?;
+        }
+        let start = Instant::now();
+        let done = loop {
+            let (client, server) = pair.connect(resumed)?;
+            let done = describe(&client.outcome()?, &server.outcome()?);
+            pair.drop_both(client, server);
+            if start.elapsed() > WARM_UP {
+                break done;
+            }
+        };
+        Ok(Self { pair, done })
+    }
+}
+
+impl<L: Library> Prepared for Handshakes<L> {
+    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+        let pair = &mut self.pair;
+        let resumed = pair.row.resumption.is_some();
+        pair.meter.reset();
+        let (start, mut repetitions) = (Instant::now(), 0);
+        while repetitions == 0 || start.elapsed() < budget {
+            let (client, server) = pair.connect(resumed)?;
+            pair.drop_both(client, server);
+            repetitions += 1;
+        }
+        let sum = |create, steps| {
+            pair.meter.nanoseconds(create, repetitions) + pair.meter.nanoseconds(steps, repetitions)
+        };
+        let sides = [
+            ("client".to_owned(), sum(CREATE_CLIENT, CLIENT)),
+            ("server".to_owned(), sum(CREATE_SERVER, SERVER)),
+        ];
+        Ok(Measurement {
+            repetitions,
+            sides: sides.into(),
+            parts: pair.parts(repetitions),
+            done: self.done.clone(),
+        })
+    }
+}
+
+/// Connections made ready and dropped without a byte on the wire.
+pub(crate) struct SetUps<L: Library> {
+    pair: Pair<L>,
+    done: BTreeMap<String, String>,
+}
+
+impl<L: Library> SetUps<L> {
+    pub(crate) fn new(library: L, row: &Row) -> Result<Self> {
+        // That these connections would work is part of what the row says.
+        let mut handshakes = Handshakes::new(library, row)?;
+        for _ in 0..100 {
+            handshakes.pair.set_up()?;
+        }
+        Ok(Self { pair: handshakes.pair, done: handshakes.done })
+    }
+}
+
+impl<L: Library> Pair<L> {
+    fn set_up(&mut self) -> Result<()> {
+        let library = &self.library;
+        let client = self.meter.time::<CREATE_CLIENT, _>(|| library.client())?;
+        let server = self.meter.time::<CREATE_SERVER, _>(|| library.server())?;
+        self.drop_both(client, server);
+        Ok(())
+    }
+}
+
+impl<L: Library> Prepared for SetUps<L> {
+    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+        let pair = &mut self.pair;
+        pair.meter.reset();
+        let (start, mut repetitions) = (Instant::now(), 0);
+        while repetitions == 0 || start.elapsed() < budget {
+            pair.set_up()?;
+            repetitions += 1;
+        }
+        let sum = |create, end| {
+            pair.meter.nanoseconds(create, repetitions) + pair.meter.nanoseconds(end, repetitions)
+        };
+        let sides = [
+            ("client".to_owned(), sum(CREATE_CLIENT, DROP_CLIENT)),
+            ("server".to_owned(), sum(CREATE_SERVER, DROP_SERVER)),
+        ];
+        Ok(Measurement {
+            repetitions,
+            sides: sides.into(),
+            parts: pair.parts(repetitions),
+            done: self.done.clone(),
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! What a worker of the lab needs besides the library it measures.
+//!
+//! | to do this | look at |
+//! |---|---|
+//! | know what is asked | [`Row`], and [`rows::all`], the table of all rows |
+//! | add a library | implement [`Library`] and [`Endpoint`], call [`serve`] with [`Driven`] |
+//! | add a worker of another kind | implement [`Worker`] and [`Prepared`] |
+//! | speak the protocol in another language | [`protocol`], and lab/README.md |
+//! | see what a handshake is held to | `check.rs` |
+//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs` |
+//!
+//! Must not know: any TLS library, and how figures are compared.
+
+mod bulk;
+mod check;
+mod driven;
+mod files;
+mod handshake;
+mod library;
+mod meter;
+pub mod protocol;
+mod row;
+pub mod rows;
+mod version;
+mod worker;
+
+pub use driven::Driven;
+pub use files::Files;
+pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
+pub use meter::Meter;
+pub use protocol::{About, Measurement};
+pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Version};
+pub use version::locked_version;
+pub use worker::{Prepared, Worker, serve};

@@ -1,0 +1,90 @@
+//! The line protocol between the controller and a worker.
+//!
+//! One JSON object a line. The controller writes a [`Request`] to the worker's standard input, the worker
+//! one [`Reply`] to its standard output. The end of the input ends the worker. lab/README.md shows a
+//! conversation. Must not know: what is measured.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::Row;
+
+/// Raised when an old worker could not be understood any more.
+pub const VERSION: u32 = 1;
+
+/// What the controller asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Request {
+    /// Who are you? Answered by [`Reply::About`].
+    Hello,
+    /// Get ready for this row: read certificates, configure, do it some times to warm up and to see that
+    /// both sides do what is asked. Answered by [`Reply::Ready`] or [`Reply::Cannot`].
+    Prepare {
+        /// What will be measured.
+        row: Box<Row>,
+        /// The folder of [`crate::Files`].
+        files: PathBuf,
+    },
+    /// Measure the row that was prepared. Answered by [`Reply::Measured`].
+    Measure {
+        /// For about so long, and at least once.
+        milliseconds: u64,
+    },
+    /// Go away. Not answered.
+    Quit,
+}
+
+/// What a worker answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    /// Who the worker is.
+    About(About),
+    /// The row is prepared.
+    Ready,
+    /// The library has no way to do this row. Not a failure.
+    Cannot {
+        /// In a few words.
+        why: String,
+    },
+    /// What was measured.
+    Measured(Measurement),
+    /// It went wrong, or what happened is not what was asked. The row is lost for this peer.
+    Failed {
+        /// In a few words.
+        why: String,
+    },
+}
+
+/// Who a worker is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// [`VERSION`].
+    pub protocol: u32,
+    /// The library's name.
+    pub library: String,
+    /// Its version.
+    pub version: String,
+    /// The cryptographic library below it, with its version.
+    pub crypto: String,
+    /// The interface of the library through which it is driven.
+    pub interface: String,
+    /// The compiler of the worker and what it was told, as far as the worker knows.
+    pub build: String,
+}
+
+/// What was measured. All times are nanoseconds for one repetition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// How often the row was done: handshakes, connections, or writes.
+    pub repetitions: u64,
+    /// The judged times, by the names of [`crate::Task::sides`].
+    pub sides: BTreeMap<String, f64>,
+    /// Times that are told but not judged.
+    pub parts: BTreeMap<String, f64>,
+    /// What both sides agreed on, seen in every repetition.
+    pub done: BTreeMap<String, String>,
+}

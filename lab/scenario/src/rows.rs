@@ -1,0 +1,204 @@
+//! The table of rows.
+//!
+//! A new row is a new line here; a worker that cannot do it says so. Must not know: libraries.
+
+use crate::row::{Chain, Group, Resumption, Row, Suite, Task, Version};
+
+/// One write of the bulk rows, in bytes.
+const MIB: usize = 1 << 20;
+
+/// The sizes of the sweep, in bytes; 1 MiB is a row of its own.
+const SWEEP: [usize; 8] = [16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
+
+/// Every row, in the order of a report.
+#[must_use]
+pub fn all() -> Vec<Row> {
+    let mut rows = Vec::new();
+    bulk(&mut rows);
+    full(&mut rows);
+    mutual(&mut rows);
+    resumed(&mut rows);
+    set_up(&mut rows);
+    rows
+}
+
+fn bulk(rows: &mut Vec<Row>) {
+    use Suite as S;
+    let suites = [
+        ("12-aes128", Version::Tls12, S::EcdheRsaAes128GcmSha256),
+        ("12-aes256", Version::Tls12, S::EcdheRsaAes256GcmSha384),
+        ("12-chacha20", Version::Tls12, S::EcdheRsaChaCha20Poly1305),
+        ("13-aes128", Version::Tls13, S::Aes128GcmSha256),
+        ("13-aes256", Version::Tls13, S::Aes256GcmSha384),
+        ("13-chacha20", Version::Tls13, S::ChaCha20Poly1305Sha256),
+    ];
+    for (name, version, suite) in suites {
+        rows.push(Row {
+            quick: name == "13-aes256",
+            task: Task::Bulk,
+            suite,
+            write_size: MIB,
+            ..row("bulk", format!("bulk-{name}"), version)
+        });
+    }
+    for size in SWEEP {
+        rows.push(Row {
+            quick: size == 1 << 10,
+            task: Task::Bulk,
+            suite: Suite::Aes256GcmSha384,
+            write_size: size,
+            ..row("write sizes", format!("write-{size}"), Version::Tls13)
+        });
+    }
+}
+
+fn full(rows: &mut Vec<Row>) {
+    for (version, group) in KEY_EXCHANGES {
+        for chain in [Chain::Rsa2048, Chain::EcdsaP256, Chain::Ed25519, Chain::RsaMixed] {
+            let quick = group == Group::X25519MlKem768 && chain == Chain::EcdsaP256;
+            rows.push(Row { quick, ..authenticated("full", version, group, chain) });
+        }
+    }
+}
+
+fn mutual(rows: &mut Vec<Row>) {
+    for (version, group) in [KEY_EXCHANGES[0], KEY_EXCHANGES[2]] {
+        for chain in [Chain::Rsa2048, Chain::EcdsaP256] {
+            rows.push(Row {
+                quick: version == Version::Tls13 && chain == Chain::EcdsaP256,
+                client_chain: Some(chain),
+                ..authenticated("mutual", version, group, chain)
+            });
+        }
+    }
+}
+
+fn resumed(rows: &mut Vec<Row>) {
+    for (name, resumption) in
+        [("stateful", Resumption::Stateful), ("stateless", Resumption::Stateless)]
+    {
+        rows.push(Row {
+            quick: resumption == Resumption::Stateless,
+            resumption: Some(resumption),
+            tickets: u8::from(resumption == Resumption::Stateless),
+            ..row("resumed", format!("resumed-12-{name}"), Version::Tls12)
+        });
+        for (version, group) in &KEY_EXCHANGES[1..] {
+            rows.push(Row {
+                quick: resumption == Resumption::Stateless && *group == Group::X25519MlKem768,
+                group: *group,
+                resumption: Some(resumption),
+                tickets: 1,
+                ..row("resumed", format!("resumed-13-{name}-{}", short(*group)), *version)
+            });
+        }
+    }
+    rows.push(Row {
+        group: Group::X25519MlKem768,
+        resumption: Some(Resumption::Stateful),
+        tickets: 1,
+        early_data: 1 << 10,
+        ..row("resumed", "resumed-13-0rtt-hybrid".to_owned(), Version::Tls13)
+    });
+}
+
+fn set_up(rows: &mut Vec<Row>) {
+    for (version, group) in KEY_EXCHANGES {
+        rows.push(Row {
+            quick: group == Group::X25519MlKem768,
+            task: Task::SetUp,
+            group,
+            ..row("set-up", format!("setup-{}-{}", digits(version), short(group)), version)
+        });
+    }
+}
+
+const KEY_EXCHANGES: [(Version, Group); 3] = [
+    (Version::Tls12, Group::X25519),
+    (Version::Tls13, Group::X25519),
+    (Version::Tls13, Group::X25519MlKem768),
+];
+
+/// A handshake in which the server shows this chain.
+fn authenticated(section: &str, version: Version, group: Group, chain: Chain) -> Row {
+    let suite = match (version, chain) {
+        (Version::Tls13, _) => Suite::Aes256GcmSha384,
+        (_, Chain::Rsa2048 | Chain::RsaMixed) => Suite::EcdheRsaAes256GcmSha384,
+        _ => Suite::EcdheEcdsaAes256GcmSha384,
+    };
+    let id = format!("{section}-{}-{chain}-{}", digits(version), short(group));
+    Row { suite, group, chain, ..row(section, id, version) }
+}
+
+/// A full handshake with an RSA key, AES-256-GCM and X25519: what rows are made from.
+fn row(section: &str, id: String, version: Version) -> Row {
+    let suite = match version {
+        Version::Tls12 => Suite::EcdheRsaAes256GcmSha384,
+        Version::Tls13 => Suite::Aes256GcmSha384,
+    };
+    Row {
+        id,
+        section: section.to_owned(),
+        quick: false,
+        task: Task::Handshake,
+        version,
+        suite,
+        group: Group::X25519,
+        chain: Chain::Rsa2048,
+        client_chain: None,
+        resumption: None,
+        tickets: 0,
+        early_data: 0,
+        write_size: 0,
+    }
+}
+
+fn digits(version: Version) -> &'static str {
+    match version {
+        Version::Tls12 => "12",
+        Version::Tls13 => "13",
+    }
+}
+
+fn short(group: Group) -> &'static str {
+    match group {
+        Group::X25519 => "x25519",
+        Group::X25519MlKem768 => "hybrid",
+        Group::Secp256r1 => "p256",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_every_section_has_a_quick_row() {
+        let rows = all();
+        let ids: HashSet<_> = rows.iter().map(|row| &row.id).collect();
+        assert_eq!(ids.len(), rows.len());
+        for row in &rows {
+            assert!(rows.iter().any(|each| each.section == row.section && each.quick), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn suites_fit_their_version_and_key() {
+        for row in all() {
+            let name = row.suite.name();
+            assert_eq!(name.contains("_WITH_"), row.version == Version::Tls12, "{name}");
+            let rsa = matches!(row.chain, Chain::Rsa2048 | Chain::RsaMixed);
+            assert!(row.version == Version::Tls13 || name.contains("_RSA_") == rsa, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_row_survives_the_line() {
+        for row in all() {
+            let line = serde_json::to_string(&row).unwrap();
+            assert_eq!(serde_json::from_str::<Row>(&line).unwrap(), row);
+        }
+    }
+}

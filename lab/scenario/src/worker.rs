@@ -1,0 +1,202 @@
+//! A worker's main loop: requests in, replies out.
+//!
+//! Must not know: libraries. Next: [`crate::protocol`].
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::files::Files;
+use crate::library::{Result, Unable};
+use crate::protocol::{About, Measurement, Reply, Request};
+use crate::row::Row;
+
+/// What answers the controller.
+pub trait Worker {
+    /// Who it is.
+    fn about(&self) -> About;
+
+    /// Makes ready for a row: configured, warmed up, and seen to do what is asked.
+    ///
+    /// # Errors
+    /// [`Unable::Cannot`] if there is no way to do it.
+    fn prepare(
+        &mut self,
+        row: &Row,
+        files: &Files,
+    ) -> std::result::Result<Box<dyn Prepared>, Unable>;
+}
+
+/// A row made ready.
+pub trait Prepared {
+    /// Measures for about so long, at least one repetition. Called several times for one request.
+    ///
+    /// # Errors
+    /// If anything goes wrong or not as asked.
+    fn measure(&mut self, budget: Duration) -> Result<Measurement>;
+}
+
+/// Answers requests on standard input until it ends.
+#[must_use]
+pub fn serve(mut worker: impl Worker) -> ExitCode {
+    let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    match answer_all(&mut worker, input, &mut output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer_all(worker: &mut dyn Worker, input: impl BufRead, output: &mut impl Write) -> Result<()> {
+    let mut prepared = None;
+    for line in input.lines() {
+        let request = serde_json::from_str(&line?)?;
+        if request == Request::Quit {
+            break;
+        }
+        let reply = answer(worker, &mut prepared, request);
+        serde_json::to_writer(&mut *output, &reply)?;
+        output.write_all(b"\n")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(
+    worker: &mut dyn Worker,
+    prepared: &mut Option<Box<dyn Prepared>>,
+    request: Request,
+) -> Reply {
+    match request {
+        Request::Hello => Reply::About(worker.about()),
+        Request::Prepare { row, files } => {
+            *prepared = None;
+            match worker.prepare(&row, &Files::new(Path::new(&files))) {
+                Ok(ready) => {
+                    *prepared = Some(ready);
+                    Reply::Ready
+                }
+                Err(Unable::Cannot(why)) => Reply::Cannot { why },
+                Err(Unable::Failed(error)) => Reply::Failed { why: error.to_string() },
+            }
+        }
+        Request::Measure { milliseconds } => match prepared {
+            Some(row) => match measure(row.as_mut(), Duration::from_millis(milliseconds)) {
+                Ok(measurement) => Reply::Measured(measurement),
+                Err(error) => Reply::Failed { why: error.to_string() },
+            },
+            None => Reply::Failed { why: "no row is prepared".to_owned() },
+        },
+        Request::Quit => Reply::Failed { why: "quit is not answered".to_owned() },
+    }
+}
+
+/// Parts of a measurement. What stops the process for a moment spoils one or two of them, not their median.
+const SLICES: u32 = 8;
+
+fn measure(row: &mut dyn Prepared, budget: Duration) -> Result<Measurement> {
+    let slices: Result<Vec<_>> = (0..SLICES).map(|_| row.measure(budget / SLICES)).collect();
+    let slices = slices?;
+    let median_of = |times: &dyn Fn(&Measurement) -> &BTreeMap<String, f64>| {
+        let names = slices.first().into_iter().flat_map(|slice| times(slice).keys());
+        let median = |name: &String| {
+            let mut values: Vec<_> =
+                slices.iter().filter_map(|slice| times(slice).get(name).copied()).collect();
+            values.sort_unstable_by(f64::total_cmp);
+            let (below, above) = ((values.len() - 1) / 2, values.len() / 2);
+            (name.clone(), f64::midpoint(values[below], values[above]))
+        };
+        names.map(median).collect::<BTreeMap<_, _>>()
+    };
+    Ok(Measurement {
+        repetitions: slices.iter().map(|slice| slice.repetitions).sum(),
+        sides: median_of(&|slice| &slice.sides),
+        parts: median_of(&|slice| &slice.parts),
+        done: slices.first().map(|slice| slice.done.clone()).unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows;
+
+    struct Fixed(f64);
+
+    impl Worker for Fixed {
+        fn about(&self) -> About {
+            About { library: "fixed".to_owned(), ..About::default() }
+        }
+
+        fn prepare(
+            &mut self,
+            row: &Row,
+            _: &Files,
+        ) -> std::result::Result<Box<dyn Prepared>, Unable> {
+            match row.section.as_str() {
+                "bulk" => Err(Unable::cannot("no data")),
+                _ => Ok(Box::new(Fixed(0.0))),
+            }
+        }
+    }
+
+    impl Prepared for Fixed {
+        fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+            let repetitions = u64::try_from(budget.as_millis())?;
+            self.0 += 1.0;
+            // The third is spoilt.
+            let time = if self.0 == 3.0 { 1e9 } else { self.0 };
+            let sides = [("client".to_owned(), time)].into();
+            Ok(Measurement { repetitions, sides, ..Measurement::default() })
+        }
+    }
+
+    fn talk(requests: &[Request]) -> Vec<Reply> {
+        let lines: Vec<_> = requests.iter().map(|r| serde_json::to_string(r).unwrap()).collect();
+        let mut output = Vec::new();
+        answer_all(&mut Fixed(0.0), lines.join("\n").as_bytes(), &mut output).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn prepare(section: &str) -> Request {
+        let row = rows::all().into_iter().find(|row| row.section == section).unwrap();
+        Request::Prepare { row: Box::new(row), files: "files".into() }
+    }
+
+    #[test]
+    fn each_request_has_its_reply() {
+        let measure = Request::Measure { milliseconds: 80 };
+        let replies =
+            talk(&[Request::Hello, prepare("full"), measure, Request::Quit, Request::Hello]);
+        let [Reply::About(about), Reply::Ready, Reply::Measured(measured)] = &replies[..] else {
+            panic!("{replies:?}");
+        };
+        assert_eq!(about.library, "fixed");
+        assert_eq!(measured.repetitions, 80);
+        // Of 1, 2, 4, 5, 6, 7, 8 and the spoilt one.
+        assert_eq!(measured.sides["client"], 5.5);
+    }
+
+    #[test]
+    fn nothing_is_measured_that_is_not_prepared() {
+        let measure = || Request::Measure { milliseconds: 7 };
+        let replies =
+            talk(&[measure(), prepare("full"), prepare("bulk"), measure(), prepare("full")]);
+        let [
+            Reply::Failed { .. },
+            Reply::Ready,
+            Reply::Cannot { why },
+            Reply::Failed { .. },
+            Reply::Ready,
+        ] = &replies[..]
+        else {
+            panic!("{replies:?}");
+        };
+        assert_eq!(why, "no data");
+    }
+}

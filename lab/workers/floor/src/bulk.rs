@@ -1,0 +1,133 @@
+//! The floor of bulk rows: records sealed from one buffer into another, and opened from it again.
+//!
+//! Memory is touched as a library must touch it: plaintext read once, ciphertext written once, the opened
+//! record where the next one will be too. Must not know: handshakes. Next: `operands.rs`.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use lab_scenario::{Measurement, Meter, Prepared, Result, Row, Version};
+use tercel_crypto::bare::Aead;
+
+use crate::operands::aead_name;
+
+/// The most content of a record.
+const RECORD: usize = 16 << 10;
+const HEADER: usize = 5;
+const TAG: usize = 16;
+/// As many bytes of writes are timed at once as with the peers.
+const BATCH: usize = 256 << 10;
+const MAX_WRITES: usize = 1024;
+
+/// A row's records, and the time they take.
+pub(crate) struct Bulk {
+    records: Records,
+    meter: Meter<2>,
+}
+
+struct Records {
+    aead: Aead,
+    /// TLS 1.3: the content type is part of what is sealed.
+    content_type: &'static [u8],
+    /// TLS 1.2 with AES-GCM: part of the nonce travels with the record. RFC 5288 3
+    explicit_nonce: usize,
+    plaintext: Vec<u8>,
+    sealed: Vec<u8>,
+    /// What has travelled: the same bytes elsewhere.
+    wire: Vec<u8>,
+    opened: Vec<u8>,
+    writes: usize,
+}
+
+impl Bulk {
+    pub(crate) fn new(row: &Row) -> Self {
+        Self { records: Records::new(row), meter: Meter::new() }
+    }
+}
+
+impl Records {
+    fn new(row: &Row) -> Self {
+        let tls13 = row.version == Version::Tls13;
+        let explicit_nonce = if tls13 || row.suite.name().contains("CHACHA20") { 0 } else { 8 };
+        let content_type: &[u8] = if tls13 { &[23] } else { &[] };
+        let size = row.write_size.max(1);
+        let writes = (BATCH / size).clamp(1, MAX_WRITES);
+        let overhead = HEADER + explicit_nonce + content_type.len() + TAG;
+        let length = writes * (size + size.div_ceil(RECORD) * overhead);
+        Self {
+            aead: Aead::new(aead_name(row.suite)),
+            content_type,
+            explicit_nonce,
+            plaintext: vec![0x64; size],
+            sealed: vec![0; length],
+            wire: vec![0; length],
+            opened: vec![0; RECORD + 1],
+            writes,
+        }
+    }
+
+    fn seal(&mut self) {
+        let overhead = HEADER + self.explicit_nonce;
+        let (mut sequence, mut out) = (0_u64, self.sealed.as_mut_slice());
+        for _ in 0..self.writes {
+            for content in self.plaintext.chunks(RECORD) {
+                let length = overhead + content.len() + self.content_type.len() + TAG;
+                let (record, rest) = out.split_at_mut(length);
+                let body = &mut record[overhead..];
+                let (nonce, aad) = (nonce(sequence), [23, 3, 3, 0, 0]);
+                self.aead.seal(&nonce, &aad, content, self.content_type, body);
+                (sequence, out) = (sequence + 1, rest);
+            }
+        }
+    }
+
+    fn open(&mut self) {
+        let overhead = HEADER + self.explicit_nonce;
+        let (mut sequence, mut from) = (0_u64, self.wire.as_slice());
+        for _ in 0..self.writes {
+            for content in self.plaintext.chunks(RECORD) {
+                let inner = content.len() + self.content_type.len();
+                let (record, rest) = from.split_at(overhead + inner + TAG);
+                let (nonce, aad) = (nonce(sequence), [23, 3, 3, 0, 0]);
+                self.aead.open(&nonce, &aad, &record[overhead..], &mut self.opened[..inner]);
+                (sequence, from) = (sequence + 1, rest);
+            }
+        }
+    }
+}
+
+fn nonce(sequence: u64) -> [u8; 12] {
+    let mut nonce = [7; 12];
+    nonce[4..].copy_from_slice(&sequence.to_be_bytes());
+    nonce
+}
+
+impl Prepared for Bulk {
+    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+        let Self { records, meter } = self;
+        meter.reset();
+        let (start, mut batches) = (Instant::now(), 0);
+        while batches == 0 || start.elapsed() < budget {
+            meter.time::<0, _>(|| records.seal());
+            records.wire.copy_from_slice(&records.sealed);
+            meter.time::<1, _>(|| records.open());
+            batches += 1;
+        }
+        let last = records.plaintext.len() - 1;
+        let last = last % RECORD;
+        if records.opened[..=last] != records.plaintext[..=last] {
+            return Err("what was opened is not what was sealed".into());
+        }
+        let repetitions = batches * records.writes as u64;
+        let sides = [
+            ("send".to_owned(), meter.nanoseconds(0, repetitions)),
+            ("receive".to_owned(), meter.nanoseconds(1, repetitions)),
+        ];
+        Ok(Measurement {
+            repetitions,
+            sides: sides.into(),
+            parts: BTreeMap::new(),
+            done: BTreeMap::new(),
+        })
+    }
+}

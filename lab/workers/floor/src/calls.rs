@@ -1,0 +1,351 @@
+//! Which cryptographic calls make up a row, side by side.
+//!
+//! What a side must compute, whoever writes it: HMAC states are kept as long as their key lives, the
+//! constant early secret of TLS 1.3 is known beforehand, the exporter's secret is not derived, a transcript
+//! hash that is needed twice is finished once. Sizes of messages are those of a plain exchange.
+//! Must not know: how a call is made. Next: `operands.rs`.
+
+use std::fmt;
+
+use lab_scenario::{Group, Resumption, Row, Version};
+
+/// One call, with the lengths that decide what it costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Call {
+    /// So many random bytes.
+    Random(usize),
+    /// A key pair.
+    X25519Generate,
+    /// The shared secret.
+    X25519Agree,
+    /// A key pair.
+    MlKemGenerate,
+    /// A secret and its ciphertext for the client's key.
+    MlKemEncapsulate,
+    /// The secret out of the ciphertext.
+    MlKemDecapsulate,
+    /// The signature of this handshake with the leaf's key.
+    Sign,
+    /// That signature verified.
+    VerifyHandshake,
+    /// The public key at this place of the chain made ready.
+    ParseKey(usize),
+    /// The signature of the certificate at this place of the chain verified, its hash included.
+    VerifyCertificate(usize),
+    /// So many bytes of handshake messages hashed into the transcript, which was finished so often on the way.
+    Transcript {
+        /// All messages.
+        bytes: usize,
+        /// How often the hash so far was needed.
+        finishes: usize,
+    },
+    /// A key absorbed into an HMAC state that is kept.
+    HmacKey,
+    /// An HMAC of so many bytes with a state that is kept.
+    Hmac(usize),
+    /// A record key made ready.
+    RecordKey,
+    /// A record of so many bytes sealed.
+    Seal(usize),
+    /// A record of so many bytes opened.
+    Open(usize),
+    /// A ticket sealed with a key that is ready.
+    SealTicket,
+    /// A ticket opened.
+    OpenTicket,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Random(bytes) => write!(f, "{bytes} random bytes"),
+            Self::X25519Generate => f.write_str("X25519 key pair"),
+            Self::X25519Agree => f.write_str("X25519 agreement"),
+            Self::MlKemGenerate => f.write_str("ML-KEM-768 key pair"),
+            Self::MlKemEncapsulate => f.write_str("ML-KEM-768 encapsulation"),
+            Self::MlKemDecapsulate => f.write_str("ML-KEM-768 decapsulation"),
+            Self::Sign => f.write_str("handshake signature"),
+            Self::VerifyHandshake => f.write_str("handshake signature verified"),
+            Self::ParseKey(place) => write!(f, "public key {place} parsed"),
+            Self::VerifyCertificate(place) => write!(f, "certificate {place} verified"),
+            Self::Transcript { bytes, finishes } => {
+                write!(f, "transcript of {bytes} bytes, finished {finishes} times")
+            }
+            Self::HmacKey => f.write_str("HMAC key absorbed"),
+            Self::Hmac(bytes) => write!(f, "HMAC of {bytes} bytes, key kept"),
+            Self::RecordKey => f.write_str("record key"),
+            Self::Seal(bytes) => write!(f, "record of {bytes} bytes sealed"),
+            Self::Open(bytes) => write!(f, "record of {bytes} bytes opened"),
+            Self::SealTicket => f.write_str("ticket sealed"),
+            Self::OpenTicket => f.write_str("ticket opened"),
+        }
+    }
+}
+
+/// The calls of both sides, in the order of the protocol.
+pub(crate) struct Calls {
+    pub(crate) client: Vec<Call>,
+    pub(crate) server: Vec<Call>,
+}
+
+/// Lengths that depend on the row's certificates.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    /// All certificates of a chain.
+    pub(crate) chain: usize,
+    /// A handshake signature.
+    pub(crate) signature: usize,
+}
+
+/// Bytes of session that a ticket carries.
+pub(crate) const SESSION: usize = 112;
+
+/// A ticket: its nonce, the session, the tag and a key name.
+const TICKET: usize = 12 + SESSION + 16 + 16;
+
+/// The output of the hash function; handshake rows use SHA-384 suites.
+const HASH: usize = 48;
+
+/// The calls of a handshake row.
+pub(crate) fn of(row: &Row, sizes: Sizes) -> Calls {
+    match row.version {
+        Version::Tls12 => tls12(row, sizes),
+        Version::Tls13 => tls13(row, sizes),
+    }
+}
+
+fn tls12(row: &Row, sizes: Sizes) -> Calls {
+    use Call as C;
+    let resumed = row.resumption.is_some();
+    let ticket = row.resumption == Some(Resumption::Stateless);
+    let mutual = row.client_chain.is_some();
+    let (mut client, mut server) = (vec![C::Random(32)], vec![C::Random(32)]);
+    let mut both = Vec::new();
+    if !resumed {
+        client.extend([C::X25519Generate, C::X25519Agree]);
+        server.extend([C::X25519Generate, C::X25519Agree, C::Sign]);
+        client.extend(VERIFY);
+        if mutual {
+            client.push(C::Sign);
+            server.extend(VERIFY);
+        }
+        // Extended main secret: A(1) and one block of output under the premaster secret.
+        both.extend([C::HmacKey, C::Hmac(22 + HASH), C::Hmac(HASH + 22 + HASH)]);
+    }
+    // The main secret; 72 bytes of keys are two blocks; then both Finished.
+    both.extend([C::HmacKey, C::Hmac(77), C::Hmac(HASH + 77), C::Hmac(HASH), C::Hmac(HASH + 77)]);
+    for _ in 0..2 {
+        both.extend([C::Hmac(15 + HASH), C::Hmac(HASH + 15 + HASH)]);
+    }
+    let hellos = 200 + 90;
+    let tickets = if ticket { 2 * TICKET } else { 0 };
+    let certificate = sizes.chain + 20 + sizes.signature;
+    let authenticated = match (resumed, mutual) {
+        (true, _) => 0,
+        (false, false) => certificate + 40 + 4 + 37,
+        (false, true) => 2 * certificate + 40 + 4 + 37 + 60,
+    };
+    // The session hash serves the client's Finished as well, unless CertificateVerify comes between.
+    let finishes = if mutual { 3 } else { 2 };
+    both.push(C::Transcript { bytes: hellos + tickets + authenticated + 2 * 16, finishes });
+    both.extend([C::RecordKey, C::RecordKey, C::Seal(16), C::Open(16)]);
+    if ticket {
+        server.extend([C::OpenTicket, C::Random(12), C::SealTicket]);
+    }
+    client.extend(&both);
+    server.extend(&both);
+    Calls { client, server }
+}
+
+fn tls13(row: &Row, sizes: Sizes) -> Calls {
+    use Call as C;
+    let resumed = row.resumption.is_some();
+    let mutual = row.client_chain.is_some();
+    let hybrid = row.group == Group::X25519MlKem768;
+    let tickets = usize::from(row.tickets);
+    let (mut client, mut server) = (vec![C::Random(64)], vec![C::Random(32)]);
+    client.push(C::X25519Generate);
+    client.extend(hybrid.then_some(C::MlKemGenerate));
+    client.push(C::X25519Agree);
+    client.extend(hybrid.then_some(C::MlKemDecapsulate));
+    server.extend([C::X25519Generate, C::X25519Agree]);
+    server.extend(hybrid.then_some(C::MlKemEncapsulate));
+    if !resumed {
+        server.push(C::Sign);
+        client.extend(VERIFY);
+        if mutual {
+            client.push(C::Sign);
+            server.extend(VERIFY);
+        }
+    }
+
+    let mut both = Vec::new();
+    if resumed {
+        // Early secret, binder key, its finished key, the binder, and on to the next stage.
+        both.extend([C::Hmac(HASH), C::HmacKey, C::Hmac(STAGE), C::HmacKey, C::Hmac(FINISHED)]);
+        both.extend([C::HmacKey, C::Hmac(HASH), C::Hmac(STAGE), C::HmacKey]);
+        if row.early_data > 0 {
+            both.extend([C::Hmac(TRAFFIC), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
+        }
+    }
+    // Handshake secret, both traffic secrets with key, iv and finished key, and on to the next stage.
+    both.extend([C::Hmac(if hybrid { 64 } else { 32 }), C::HmacKey]);
+    for _ in 0..2 {
+        both.extend([C::Hmac(TRAFFIC), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
+        both.extend([C::Hmac(FINISHED), C::HmacKey, C::Hmac(HASH)]);
+    }
+    both.extend([C::Hmac(STAGE), C::HmacKey, C::Hmac(HASH), C::HmacKey]);
+    // Main secret: traffic secrets with key and iv.
+    for _ in 0..2 {
+        both.extend([C::Hmac(TRAFFIC), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
+    }
+    if tickets > 0 {
+        // The resumption secret, and one secret for each ticket.
+        both.extend([C::Hmac(TRAFFIC), C::HmacKey]);
+        both.extend(std::iter::repeat_n(C::Hmac(25), tickets));
+    }
+
+    let shares = if hybrid { (1220, 1124) } else { (36, 36) };
+    let hellos = (230 + shares.0) + (90 + shares.1);
+    let offered = if resumed { TICKET + 70 } else { 0 };
+    let certificate = sizes.chain + 23 + sizes.signature + 8;
+    let (from_server, from_client) = match (resumed, mutual) {
+        (true, _) => (6 + 52, 52),
+        (false, false) => (6 + certificate + 52, 52),
+        (false, true) => (6 + 45 + certificate + 52, certificate + 52),
+    };
+    let early_end = if row.early_data > 0 { 4 } else { 0 };
+    // After ServerHello, for both Finished, and where the main secret branches off; a resumption has a
+    // binder instead of a CertificateVerify.
+    let early = usize::from(row.early_data > 0);
+    let finishes = 4 + usize::from(tickets > 0) + 2 * usize::from(mutual) + early;
+    let bytes = hellos + offered + from_server + early_end + from_client;
+    both.push(C::Transcript { bytes, finishes });
+    client.extend(&both);
+    server.extend(&both);
+
+    if row.early_data > 0 {
+        client.extend([C::Seal(row.early_data), C::Seal(4)]);
+        server.extend([C::Open(row.early_data), C::Open(4)]);
+    }
+    server.extend([C::Seal(from_server), C::Open(from_client)]);
+    client.extend([C::Open(from_server), C::Seal(from_client)]);
+    match row.resumption {
+        Some(Resumption::Stateless) => server.push(C::OpenTicket),
+        Some(Resumption::Stateful) | None => {}
+    }
+    for _ in 0..tickets {
+        if row.resumption == Some(Resumption::Stateless) {
+            server.extend([C::Random(12 + 4), C::SealTicket]);
+        } else {
+            server.push(C::Random(32 + 4));
+        }
+        server.push(C::Seal(TICKET + 40));
+        client.push(C::Open(TICKET + 40));
+    }
+    Calls { client, server }
+}
+
+/// What the receiver of a chain of three does, root trusted and at hand: the leaf's certificate with the
+/// intermediate's key, that one's with the root's, and the handshake with the leaf's.
+const VERIFY: [Call; 5] = [
+    Call::ParseKey(0),
+    Call::ParseKey(1),
+    Call::VerifyCertificate(0),
+    Call::VerifyCertificate(1),
+    Call::VerifyHandshake,
+];
+
+// Lengths of HKDF-Expand-Label's input with the counter byte. RFC 9846 7.1
+/// A traffic secret: a label of 12 and a hash.
+const TRAFFIC: usize = 2 + 1 + 6 + 12 + 1 + HASH + 1;
+/// The label "derived" and a hash.
+const STAGE: usize = 2 + 1 + 6 + 7 + 1 + HASH + 1;
+/// The label "key".
+const KEY: usize = 2 + 1 + 6 + 3 + 1 + 1;
+/// The label "iv".
+const IV: usize = 2 + 1 + 6 + 2 + 1 + 1;
+/// The label "finished".
+const FINISHED: usize = 2 + 1 + 6 + 8 + 1 + 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab_scenario::{Task, rows};
+
+    const SIZES: Sizes = Sizes { chain: 2500, signature: 256 };
+
+    fn count(calls: &[Call], is: impl Fn(&Call) -> bool) -> usize {
+        calls.iter().filter(|call| is(call)).count()
+    }
+
+    fn calls(id: &str) -> Calls {
+        of(&rows::all().into_iter().find(|row| row.id == id).unwrap(), SIZES)
+    }
+
+    #[test]
+    fn both_sides_make_the_same_key_schedule() {
+        for row in rows::all().into_iter().filter(|row| row.task == Task::Handshake) {
+            let Calls { client, server } = of(&row, SIZES);
+            for is in [
+                (|call| matches!(call, Call::Hmac(_))) as fn(&Call) -> bool,
+                |call| matches!(call, Call::HmacKey),
+                |call| matches!(call, Call::RecordKey),
+                |call| matches!(call, Call::Transcript { .. }),
+            ] {
+                assert_eq!(count(&client, is), count(&server, is), "{}", row.id);
+            }
+            let lengths = |calls: &[Call], of: fn(&Call) -> Option<usize>| {
+                let mut lengths: Vec<_> = calls.iter().filter_map(of).collect();
+                lengths.sort_unstable();
+                lengths
+            };
+            let sealed = |calls: &[Call]| {
+                lengths(
+                    calls,
+                    |call| if let Call::Seal(bytes) = call { Some(*bytes) } else { None },
+                )
+            };
+            let opened = |calls: &[Call]| {
+                lengths(
+                    calls,
+                    |call| if let Call::Open(bytes) = call { Some(*bytes) } else { None },
+                )
+            };
+            assert_eq!(sealed(&client), opened(&server), "{}", row.id);
+            assert_eq!(sealed(&server), opened(&client), "{}", row.id);
+        }
+    }
+
+    #[test]
+    fn signatures_are_made_and_verified_in_full_handshakes_only() {
+        let verifies =
+            |call: &Call| matches!(call, Call::VerifyCertificate(_) | Call::VerifyHandshake);
+        for (id, of_client, of_server) in [
+            ("full-13-rsa2048-hybrid", (0, 3), (1, 0)),
+            ("full-12-rsa2048-x25519", (0, 3), (1, 0)),
+            ("mutual-13-rsa2048-hybrid", (1, 3), (1, 3)),
+            ("resumed-13-stateless-hybrid", (0, 0), (0, 0)),
+            ("resumed-12-stateful", (0, 0), (0, 0)),
+        ] {
+            let Calls { client, server } = calls(id);
+            for (calls, expected) in [(client, of_client), (server, of_server)] {
+                let signs = count(&calls, |call| *call == Call::Sign);
+                assert_eq!((signs, count(&calls, verifies)), expected, "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_key_schedule_is_as_long_as_the_rfc_says() {
+        // RFC 9846 7.1: two extracts, two stages, four traffic secrets, each with key and iv, and two
+        // finished keys with one use each.
+        let full = calls("full-13-rsa2048-x25519").client;
+        assert_eq!(count(&full, |call| matches!(call, Call::Hmac(_))), 2 + 1 + 4 + 8 + 2 + 2);
+        assert_eq!(count(&full, |call| *call == Call::RecordKey), 4);
+        // One more extract, the binder's four and one more stage; then the ticket's two.
+        let resumed = calls("resumed-13-stateless-x25519").client;
+        let more = 1 + 1 + 1 + 1 + 1 + 2;
+        assert_eq!(count(&resumed, |call| matches!(call, Call::Hmac(_))), 19 + more);
+    }
+}

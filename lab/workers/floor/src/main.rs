@@ -1,0 +1,128 @@
+//! The floor: the cryptographic calls of each row in a bare loop, on AWS-LC.
+//!
+//! No messages are built or parsed, nothing is allocated but what AWS-LC allocates, nothing is looked up,
+//! and no secret is wiped. A peer over a floor of 1.2 spends a sixth of its time on all that.
+//!
+//! | to see | look at |
+//! |---|---|
+//! | which calls make up a row | `calls.rs`, or `lab list --floor ROW` |
+//! | what a call does | `operands.rs` |
+//! | that the loop costs what its calls cost | `check.rs`, or `lab list --floor ROW --check` |
+//! | how records of bulk rows are sealed and opened | `bulk.rs` |
+
+#![forbid(unsafe_code)]
+
+mod bulk;
+mod calls;
+mod check;
+mod operands;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use lab_scenario::{
+    About, Files, Measurement, Meter, Prepared, Result, Row, Task, Unable, Worker, locked_version,
+    protocol, rows, serve,
+};
+
+use calls::{Call, Calls};
+use operands::Operands;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        [] => return serve(Floor),
+        ["--calls", row] => row_of(row).and_then(|row| check::print_calls(&row)),
+        ["--check", row, files] => row_of(row).and_then(|row| check::check(&row, files)),
+        _ => Err("usage: lab-worker-floor [--calls ROW | --check ROW FILES]".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn row_of(id: &str) -> Result<Row> {
+    let row = rows::all().into_iter().find(|row| row.id == id);
+    row.ok_or_else(|| format!("no row is called {id:?}").into())
+}
+
+struct Floor;
+
+impl Worker for Floor {
+    fn about(&self) -> About {
+        let lock = include_str!("../../../Cargo.lock");
+        About {
+            protocol: protocol::VERSION,
+            library: "floor".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            crypto: format!("AWS-LC (aws-lc-sys {})", locked_version(lock, "aws-lc-sys")),
+            interface: "one-shot calls, HMAC states kept".to_owned(),
+            build: "release, thin LTO, one codegen unit".to_owned(),
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        row: &Row,
+        files: &Files,
+    ) -> std::result::Result<Box<dyn Prepared>, Unable> {
+        match row.task {
+            Task::SetUp => Err(Unable::cannot("there is no cryptography in it")),
+            Task::Bulk => Ok(Box::new(bulk::Bulk::new(row))),
+            Task::Handshake => {
+                let mut row = Handshakes::new(row, files).map_err(Unable::Failed)?;
+                row.measure(WARM_UP).map_err(Unable::Failed)?;
+                Ok(Box::new(row))
+            }
+        }
+    }
+}
+
+/// For so long calls are made before any is measured.
+const WARM_UP: Duration = Duration::from_millis(20);
+
+/// Both sides' calls, ready to be made.
+struct Handshakes {
+    client: Vec<Call>,
+    server: Vec<Call>,
+    operands: Operands,
+    meter: Meter<2>,
+}
+
+impl Handshakes {
+    fn new(row: &Row, files: &Files) -> Result<Self> {
+        let mut operands = Operands::new(row, files)?;
+        let Calls { client, server } = calls::of(row, operands.sizes());
+        operands.settle(&[client.as_slice(), server.as_slice()].concat());
+        Ok(Self { client, server, operands, meter: Meter::new() })
+    }
+}
+
+impl Prepared for Handshakes {
+    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+        let Self { client, server, operands, meter } = self;
+        meter.reset();
+        let (start, mut repetitions) = (Instant::now(), 0);
+        while repetitions == 0 || start.elapsed() < budget {
+            meter.time::<0, _>(|| client.iter().for_each(|call| operands.perform(*call)));
+            meter.time::<1, _>(|| server.iter().for_each(|call| operands.perform(*call)));
+            repetitions += 1;
+        }
+        let sides = [
+            ("client".to_owned(), meter.nanoseconds(0, repetitions)),
+            ("server".to_owned(), meter.nanoseconds(1, repetitions)),
+        ];
+        Ok(Measurement {
+            repetitions,
+            sides: sides.into(),
+            parts: BTreeMap::new(),
+            done: BTreeMap::new(),
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! How rustls is configured for a row, and what it tells of a connection; shared by its two workers.
+//!
+//! Must not know: how connections are driven.
+
+use std::sync::Arc;
+
+use lab_scenario::{
+    Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+};
+use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
+use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::{
+    ClientConfig, CommonState, HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig,
+    SignatureScheme, SupportedProtocolVersion,
+};
+
+/// Bytes of early data that a ticket admits.
+const MAX_EARLY_DATA: u32 = 16 << 10;
+
+/// Sessions kept on either side.
+const SESSIONS: usize = 1024;
+
+pub(crate) fn client(
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ClientConfig, Unable> {
+    let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
+        .with_protocol_versions(&[version(row.version)])?
+        .with_root_certificates(roots(row.chain, files)?);
+    let mut config = match row.client_chain {
+        None => builder.with_no_client_auth(),
+        Some(chain) => builder.with_client_auth_cert(
+            certificates(files.client_chain(chain))?,
+            PrivateKeyDer::from_pem_file(files.client_key(chain))?,
+        )?,
+    };
+    config.resumption = match (row.resumption, row.version) {
+        (None, _) => ClientResumption::disabled(),
+        (Some(Resumption::Stateful), Version::Tls12) => {
+            ClientResumption::in_memory_sessions(SESSIONS)
+                .tls12_resumption(Tls12Resumption::SessionIdOnly)
+        }
+        _ => ClientResumption::in_memory_sessions(SESSIONS),
+    };
+    config.enable_early_data = row.early_data > 0;
+    Ok(config)
+}
+
+pub(crate) fn server(
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ServerConfig, Unable> {
+    let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
+        .with_protocol_versions(&[version(row.version)])?;
+    let builder = match row.client_chain {
+        None => builder.with_no_client_auth(),
+        Some(chain) => {
+            let roots = Arc::new(roots(chain, files)?);
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider)).build()?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder.with_single_cert(
+        certificates(files.server_chain(row.chain))?,
+        PrivateKeyDer::from_pem_file(files.server_key(row.chain))?,
+    )?;
+    match row.resumption {
+        None => config.session_storage = Arc::new(NoServerSessionStorage {}),
+        Some(Resumption::Stateful) => {
+            config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+        }
+        Some(Resumption::Stateless) => {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.ticketer = Ticketer::new()?;
+        }
+    }
+    config.send_tls13_tickets = row.tickets.into();
+    config.max_early_data_size = if row.early_data > 0 { MAX_EARLY_DATA } else { 0 };
+    Ok(config)
+}
+
+/// The default provider with the row's suite, groups and signature scheme only.
+pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
+    let mut provider = default_provider();
+    provider.cipher_suites.retain(|suite| self::suite(suite.suite()) == Some(row.suite));
+    if provider.cipher_suites.is_empty() {
+        return Err(Unable::cannot(row.suite.name()));
+    }
+    provider.kx_groups = row.groups().into_iter().map(group).collect();
+    let schemes: &[SignatureScheme] = match row.chain.scheme() {
+        Scheme::RsaPssRsaeSha256 => {
+            &[SignatureScheme::RSA_PSS_SHA256, SignatureScheme::RSA_PKCS1_SHA256]
+        }
+        Scheme::EcdsaSecp256r1Sha256 => &[SignatureScheme::ECDSA_NISTP256_SHA256],
+        Scheme::Ed25519 => &[SignatureScheme::ED25519],
+    };
+    let known = provider.signature_verification_algorithms;
+    let mapping: Vec<_> =
+        known.mapping.iter().filter(|(scheme, _)| schemes.contains(scheme)).copied().collect();
+    // The type wants static lists; a worker configures few rows in its life.
+    provider.signature_verification_algorithms = WebPkiSupportedAlgorithms {
+        all: known.all,
+        mapping: Box::leak(mapping.into_boxed_slice()),
+    };
+    Ok(provider)
+}
+
+fn group(group: Group) -> &'static dyn SupportedKxGroup {
+    match group {
+        Group::X25519 => kx_group::X25519,
+        Group::X25519MlKem768 => kx_group::X25519MLKEM768,
+        Group::Secp256r1 => kx_group::SECP256R1,
+    }
+}
+
+fn suite(suite: rustls::CipherSuite) -> Option<Suite> {
+    // rustls names the suites of TLS 1.3 with a "13" after the first word.
+    let name = suite.as_str()?.replacen("TLS13_", "TLS_", 1);
+    Suite::ALL.iter().find(|each| each.name() == name).copied()
+}
+
+fn version(version: Version) -> &'static SupportedProtocolVersion {
+    match version {
+        Version::Tls12 => &rustls::version::TLS12,
+        Version::Tls13 => &rustls::version::TLS13,
+    }
+}
+
+fn roots(chain: Chain, files: &Files) -> std::result::Result<RootCertStore, Unable> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(files.root(chain))?)?;
+    Ok(roots)
+}
+
+fn certificates(
+    path: std::path::PathBuf,
+) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
+    Ok(CertificateDer::pem_file_iter(path)?.collect::<std::result::Result<_, _>>()?)
+}
+
+/// What both ends can tell.
+pub(crate) fn outcome(connection: &CommonState) -> Result<Outcome> {
+    if connection.is_handshaking() {
+        return Err("not connected".into());
+    }
+    let version = match connection.protocol_version() {
+        Some(ProtocolVersion::TLSv1_2) => Version::Tls12,
+        Some(ProtocolVersion::TLSv1_3) => Version::Tls13,
+        other => return Err(format!("{other:?}").into()),
+    };
+    let suite = connection.negotiated_cipher_suite().and_then(|each| suite(each.suite()));
+    let name = connection.negotiated_key_exchange_group().map(SupportedKxGroup::name);
+    let group = Group::ALL.iter().find(|each| Some(group(**each).name()) == name);
+    let resumed = match connection.handshake_kind() {
+        Some(HandshakeKind::Full) => false,
+        Some(HandshakeKind::Resumed) => true,
+        other => return Err(format!("a handshake of the kind {other:?}").into()),
+    };
+    Ok(Outcome {
+        version,
+        suite: suite.ok_or("an unknown suite")?,
+        group: group.copied(),
+        scheme: None,
+        resumed,
+        client_certificate: None,
+        tickets: None,
+        early_data: 0,
+    })
+}

@@ -1,0 +1,177 @@
+//! The lab's worker for rustls 0.23 with aws-lc-rs.
+//!
+//! It is driven through the buffered connections; `write_tls` and `read_tls`, which stand for the system calls of
+//! an application, are not timed. The worker `rustls-unbuffered` drives the other ones: in this version they
+//! receive small records faster, send slower because they copy what they sealed within the call, and do the
+//! rest alike. The better of the two is what a third library is held against.
+
+#![forbid(unsafe_code)]
+
+mod configuration;
+
+use std::io::{BufRead, Read, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use lab_scenario::{
+    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, locked_version,
+    serve,
+};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, ProtocolVersion, ServerConfig, ServerConnection};
+
+use configuration::{client, outcome, provider, server};
+
+fn main() -> ExitCode {
+    serve(Driven::<Rustls>::new())
+}
+
+struct Rustls {
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+    name: ServerName<'static>,
+}
+
+impl Library for Rustls {
+    type Client = Client;
+    type Server = Server;
+
+    fn about() -> About {
+        let lock = include_str!("../../../Cargo.lock");
+        About {
+            library: "rustls".to_owned(),
+            version: locked_version(lock, "rustls").to_owned(),
+            crypto: format!(
+                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
+                locked_version(lock, "aws-lc-rs"),
+                locked_version(lock, "aws-lc-sys")
+            ),
+            interface: "buffered connections".to_owned(),
+            build: "release, thin LTO, one codegen unit".to_owned(),
+            ..About::default()
+        }
+    }
+
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+        let provider = Arc::new(provider(row)?);
+        let name = ServerName::try_from(files.server_name())?;
+        let client = Arc::new(client(row, files, &provider)?);
+        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+    }
+
+    fn client(&self) -> Result<Client> {
+        Ok(Client(ClientConnection::new(Arc::clone(&self.client), self.name.clone())?))
+    }
+
+    fn server(&self) -> Result<Server> {
+        let mut connection = ServerConnection::new(Arc::clone(&self.server))?;
+        // A write of any size at once.
+        connection.set_buffer_limit(None);
+        Ok(Server { connection, early_data: 0 })
+    }
+}
+
+struct Client(ClientConnection);
+
+struct Server {
+    connection: ServerConnection,
+    early_data: usize,
+}
+
+/// What both ends do alike; the two types of connection have no trait in common.
+macro_rules! both_ends {
+    ($connection:tt) => {
+        type Buffers = ();
+
+        fn buffers(_: &Row, _: usize) {}
+
+        fn deliver(&mut self, (): &mut (), bytes: &[u8]) -> Result<usize> {
+            let mut rest = bytes;
+            while !rest.is_empty() {
+                match self.$connection.read_tls(&mut rest) {
+                    Ok(_) => {}
+                    // Full: some of it has to be processed first.
+                    Err(_) if rest.len() < bytes.len() => break,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(bytes.len() - rest.len())
+        }
+
+        fn collect(&mut self, (): &mut (), wire: &mut Vec<u8>) -> Result<()> {
+            while self.$connection.wants_write() {
+                self.$connection.write_tls(wire)?;
+            }
+            Ok(())
+        }
+
+        fn send(&mut self, (): &mut (), data: &[u8]) -> Result<()> {
+            Ok(self.$connection.writer().write_all(data)?)
+        }
+
+        fn receive(&mut self, (): &mut (), sink: Sink<'_>) -> Result<()> {
+            let state = self.$connection.process_new_packets()?;
+            let mut left = state.plaintext_bytes_to_read();
+            let mut reader = self.$connection.reader();
+            while left > 0 {
+                let chunk = reader.fill_buf()?;
+                let length = chunk.len();
+                sink(chunk);
+                reader.consume(length);
+                left = left.checked_sub(length).ok_or("more plaintext than was told")?;
+            }
+            Ok(())
+        }
+    };
+}
+
+impl Endpoint for Client {
+    both_ends!(0);
+
+    fn advance(&mut self, (): &mut ()) -> Result<()> {
+        self.0.process_new_packets()?;
+        Ok(())
+    }
+
+    fn send_early(&mut self, (): &mut (), data: &[u8]) -> Result<()> {
+        let mut early = self.0.early_data().ok_or("the session admits no early data")?;
+        Ok(early.write_all(data)?)
+    }
+
+    fn outcome(&self) -> Result<Outcome> {
+        let tls13 = self.0.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        let tickets = tls13.then(|| self.0.tls13_tickets_received());
+        Ok(Outcome { tickets, ..outcome(&self.0)? })
+    }
+}
+
+impl Endpoint for Server {
+    both_ends!(connection);
+
+    fn advance(&mut self, (): &mut ()) -> Result<()> {
+        self.connection.process_new_packets()?;
+        if let Some(mut early) = self.connection.early_data() {
+            let mut data = [0; 2048];
+            loop {
+                match early.read(&mut data)? {
+                    0 => break,
+                    count => self.early_data += count,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send_early(&mut self, (): &mut (), _: &[u8]) -> Result<()> {
+        Err("early data is the client's".into())
+    }
+
+    fn outcome(&self) -> Result<Outcome> {
+        let client_certificate = Some(self.connection.peer_certificates().is_some());
+        Ok(Outcome {
+            client_certificate,
+            early_data: self.early_data,
+            ..outcome(&self.connection)?
+        })
+    }
+}

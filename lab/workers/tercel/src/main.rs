@@ -1,0 +1,298 @@
+//! The lab's worker for Tercel: `Handshake::advance`, then `Sender::seal` and `Receiver::open_into`, with
+//! the defaults that the library ships, but for what a row pins.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use lab_scenario::{
+    About, Chain, Driven, Endpoint, Files, Group, Library, Outcome, Result, Resumption, Row,
+    Scheme, Sink, Suite, Unable, Version, locked_version, serve,
+};
+use tercel::pki::{Roots, load_certs_pem, load_key_pem};
+use tercel::pki_types::{ServerName, UnixTime};
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel::{
+    ClientAuth, ClientConfig, Connection, Credential, Filled, Handshake, MemoryStore, Next, Opened,
+    Policy, Received, ReplayGuard, ServerConfig,
+};
+
+fn main() -> ExitCode {
+    serve(Driven::<Tercel>::new())
+}
+
+/// Bytes of early data that a ticket admits.
+const MAX_EARLY_DATA: u32 = 16 << 10;
+
+/// Hellos with early data that one run may make before the guard forgets the first.
+const GUARD: usize = 1 << 18;
+
+struct Tercel {
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+    name: ServerName<'static>,
+}
+
+impl Library for Tercel {
+    type Client = Side<true>;
+    type Server = Side<false>;
+
+    fn about() -> About {
+        let lock = include_str!("../../../Cargo.lock");
+        About {
+            library: "Tercel".to_owned(),
+            version: locked_version(lock, "tercel").to_owned(),
+            crypto: format!("AWS-LC (aws-lc-sys {})", locked_version(lock, "aws-lc-sys")),
+            interface: "Handshake::advance, Sender::seal, Receiver::open_into".to_owned(),
+            build: "release, thin LTO, one codegen unit".to_owned(),
+            ..About::default()
+        }
+    }
+
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+        let name = ServerName::try_from(files.server_name())?;
+        Ok(Self { client: client(row, files)?, server: server(row, files)?, name })
+    }
+
+    fn client(&self) -> Result<Self::Client> {
+        Ok(Side::new(Handshake::client(Arc::clone(&self.client), self.name.clone())))
+    }
+
+    fn server(&self) -> Result<Self::Server> {
+        Ok(Side::new(Handshake::server(Arc::clone(&self.server))))
+    }
+}
+
+fn client(row: &Row, files: &Files) -> std::result::Result<Arc<ClientConfig>, Unable> {
+    let mut builder = ClientConfig::builder()
+        .roots(roots(row.chain, files)?)
+        .versions(&[version(row.version)])
+        .cipher_suites(&[suite(row.suite)?])?
+        .groups(&groups(row)?)
+        .signature_schemes(&schemes(row))
+        .early_data(row.early_data > 0);
+    if row.resumption.is_none() {
+        builder = builder.without_resumption();
+    }
+    if let Some(chain) = row.client_chain {
+        builder =
+            builder.credential(credential(files.client_chain(chain), files.client_key(chain))?);
+    }
+    Ok(builder.build()?)
+}
+
+fn server(row: &Row, files: &Files) -> std::result::Result<Arc<ServerConfig>, Unable> {
+    let own = credential(files.server_chain(row.chain), files.server_key(row.chain))?;
+    let mut builder = ServerConfig::builder()
+        .credential(own)
+        .versions(&[version(row.version)])
+        .cipher_suites(&[suite(row.suite)?])?
+        .groups(&groups(row)?)
+        .ticket_counts(row.tickets, row.tickets);
+    builder = match row.resumption {
+        None => builder.without_tickets(),
+        Some(Resumption::Stateless) => builder,
+        Some(Resumption::Stateful) => {
+            builder.without_tickets().session_store(Policy::Here(Arc::new(MemoryStore::default())))
+        }
+    };
+    if row.early_data > 0 {
+        let guard = ReplayGuard::new(GUARD, UnixTime::since_unix_epoch(std::time::Duration::ZERO));
+        builder = builder.early_data(MAX_EARLY_DATA, Policy::Here(Arc::new(guard)));
+    }
+    if let Some(chain) = row.client_chain {
+        builder = builder
+            .signature_schemes(&schemes(row))
+            .client_auth(ClientAuth::Required, roots(chain, files)?);
+    }
+    Ok(builder.build()?)
+}
+
+fn roots(chain: Chain, files: &Files) -> std::result::Result<Roots, Unable> {
+    let mut roots = Roots::new();
+    roots.add_pem(&std::fs::read(files.root(chain))?)?;
+    Ok(roots)
+}
+
+fn credential(
+    chain: std::path::PathBuf,
+    key: std::path::PathBuf,
+) -> std::result::Result<Credential, Unable> {
+    let chain = load_certs_pem(&std::fs::read(chain)?)?;
+    let key = load_key_pem(&std::fs::read(key)?)?;
+    Ok(Credential::new(chain, &key)?)
+}
+
+fn version(version: Version) -> ProtocolVersion {
+    match version {
+        Version::Tls12 => ProtocolVersion::TLS1_2,
+        Version::Tls13 => ProtocolVersion::TLS1_3,
+    }
+}
+
+fn suite(suite: Suite) -> std::result::Result<CipherSuite, Unable> {
+    CipherSuite::from_name(suite.name()).ok_or_else(|| Unable::cannot(suite.name()))
+}
+
+fn groups(row: &Row) -> std::result::Result<Vec<NamedGroup>, Unable> {
+    let group = |group: &Group| {
+        NamedGroup::from_name(group.name()).ok_or_else(|| Unable::cannot(group.name()))
+    };
+    row.groups().iter().map(group).collect()
+}
+
+/// The row's scheme for the handshake, and that of RSA certificates.
+fn schemes(row: &Row) -> Vec<SignatureScheme> {
+    match row.chain.scheme() {
+        Scheme::RsaPssRsaeSha256 => {
+            vec![SignatureScheme::RSA_PSS_RSAE_SHA256, SignatureScheme::RSA_PKCS1_SHA256]
+        }
+        Scheme::EcdsaSecp256r1Sha256 => vec![SignatureScheme::ECDSA_SECP256R1_SHA256],
+        Scheme::Ed25519 => vec![SignatureScheme::ED25519],
+    }
+}
+
+/// Buffers that one thread of an application keeps for all its connections.
+struct Buffers {
+    received: Received,
+    /// What a handshake writes.
+    flight: Vec<u8>,
+    /// What application data is sealed into, and how far it is filled.
+    sealed: Vec<u8>,
+    written: usize,
+    /// What application data is opened into.
+    opened: Vec<u8>,
+}
+
+/// One end of a connection.
+struct Side<const CLIENT: bool> {
+    state: State,
+    early_data: usize,
+}
+
+enum State {
+    Handshake(Handshake),
+    Connected(Box<Connection>),
+}
+
+impl<const CLIENT: bool> Side<CLIENT> {
+    fn new(handshake: Handshake) -> Self {
+        Self { state: State::Handshake(handshake), early_data: 0 }
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection> {
+        match &mut self.state {
+            State::Connected(connection) => Ok(connection),
+            State::Handshake(_) => Err("not connected".into()),
+        }
+    }
+}
+
+impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
+    type Buffers = Buffers;
+
+    fn buffers(_: &Row, at_once: usize) -> Buffers {
+        Buffers {
+            received: Received::with_capacity(at_once),
+            flight: Vec::with_capacity(at_once),
+            sealed: vec![0; at_once],
+            written: 0,
+            opened: vec![0; 17 << 10],
+        }
+    }
+
+    fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
+        buffers.received.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
+        loop {
+            match &mut self.state {
+                State::Handshake(handshake) => {
+                    match handshake.advance(&mut buffers.received, &mut buffers.flight)? {
+                        Next::Receive => return Ok(()),
+                        Next::EarlyData(bytes) => self.early_data += bytes.len(),
+                        Next::Connected(connection) => self.state = State::Connected(connection),
+                        other => return Err(format!("{other:?}").into()),
+                    }
+                }
+                // Tickets.
+                State::Connected(connection) => {
+                    return match connection.receiver.open(&mut buffers.received)? {
+                        Opened::More => Ok(()),
+                        other => Err(format!("{other:?} after a handshake").into()),
+                    };
+                }
+            }
+        }
+    }
+
+    fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
+        wire.append(&mut buffers.flight);
+        wire.extend_from_slice(buffers.sealed.get(..buffers.written).unwrap_or_default());
+        buffers.written = 0;
+        Ok(())
+    }
+
+    fn send_early(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
+        let State::Handshake(handshake) = &mut self.state else { return Err("too late".into()) };
+        let sender = handshake.early_sender().ok_or("the session admits no early data")?;
+        Ok(sender.seal_to(data, &mut buffers.flight)?)
+    }
+
+    fn outcome(&self) -> Result<Outcome> {
+        let State::Connected(connection) = &self.state else { return Err("not connected".into()) };
+        let facts = &connection.facts;
+        let version = match facts.version {
+            ProtocolVersion::TLS1_2 => Version::Tls12,
+            _ => Version::Tls13,
+        };
+        let suite = Suite::ALL.iter().find(|each| Some(each.name()) == facts.cipher_suite.name());
+        let group = |group: NamedGroup| {
+            Group::ALL
+                .iter()
+                .find(|each| NamedGroup::from_name(each.name()) == Some(group))
+                .copied()
+        };
+        let signed = if CLIENT { facts.peer_signature_scheme } else { facts.own_signature_scheme };
+        let scheme = signed.and_then(SignatureScheme::name).and_then(|name| {
+            Scheme::ALL.iter().find(|each| each.name().eq_ignore_ascii_case(name)).copied()
+        });
+        // Each ticket is a record of its own, and there is nothing else under these keys yet.
+        let tickets = u32::try_from(connection.receiver.sequence())?;
+        Ok(Outcome {
+            version,
+            suite: *suite.ok_or("an unknown suite")?,
+            group: facts.group.and_then(group),
+            scheme,
+            resumed: facts.resumed,
+            client_certificate: (!CLIENT).then(|| !facts.peer_chain().is_empty()),
+            tickets: (CLIENT && version == Version::Tls13).then_some(tickets),
+            early_data: self.early_data,
+        })
+    }
+
+    fn send(&mut self, buffers: &mut Buffers, mut data: &[u8]) -> Result<()> {
+        let sender = &mut self.connection()?.sender;
+        while !data.is_empty() {
+            let room = buffers.sealed.get_mut(buffers.written..).unwrap_or_default();
+            let sealed = sender.seal(data, room)?;
+            buffers.written += sealed.written;
+            data = data.get(sealed.consumed..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        let receiver = &mut self.connection()?.receiver;
+        loop {
+            match receiver.open_into(&mut buffers.received, &mut buffers.opened)? {
+                Filled::Data(length) => sink(buffers.opened.get(..length).unwrap_or_default()),
+                Filled::More => return Ok(()),
+                other => return Err(format!("{other:?}").into()),
+            }
+        }
+    }
+}
