@@ -20,7 +20,7 @@ test:
 check:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
-    cargo fmt --manifest-path conformance/peers/Cargo.toml --check
+    cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check

@@ -339,6 +339,51 @@ fn the_application_can_find_keys_itself() {
 }
 
 #[test]
+fn nobody_is_asked_about_keys_that_are_not_offered() {
+    // Such a client can use a ticket, and says so: it just has none yet.
+    let client = client().build().unwrap();
+    let server = server().find_pre_shared_key(Policy::Ask).build().unwrap();
+    let mut asked = 0;
+    let pair = Pair::new(&client, &server, NAME).answering(|_, question| {
+        let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+        assert!(question.request().is_some(), "as is promised");
+        asked += 1;
+        Answer::PreSharedKey(None)
+    });
+    pair.connect().unwrap().talk();
+    assert_eq!(asked, 0);
+    // With a ticket it is: what that is, only the application can tell.
+    let pair = Pair::new(&client, &server, NAME).answering(|_, question| {
+        let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+        assert_eq!(question.request().unwrap().identities().count(), 1);
+        asked += 1;
+        Answer::PreSharedKey(None)
+    });
+    assert!(pair.connect().unwrap().client.connection.facts.resumed);
+    assert_eq!(asked, 1);
+}
+
+#[test]
+fn what_is_printed_names_no_key() {
+    let name = "hunter2";
+    let names_it = |shown: String| {
+        let bytes = format!("{:?}", name.as_bytes());
+        shown.contains(name) || shown.contains(bytes.trim_matches(['[', ']']))
+    };
+    let client = key_client([plain(name, SHA256)]).build().unwrap();
+    let server = ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
+    let answer = |_, question| {
+        let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+        assert!(!names_it(format!("{:?}", question.request().unwrap())));
+        Answer::PreSharedKey(Some(Arc::new(plain(name, SHA256))))
+    };
+    let ends = Pair::new(&client, &server, NAME).answering(answer).connect().unwrap();
+    let facts = &ends.server.connection.facts;
+    assert_eq!(facts.pre_shared_key(), Some(name.as_bytes()));
+    assert!(!names_it(format!("{facts:?}")));
+}
+
+#[test]
 fn a_policy_may_prefer_the_certificate() {
     struct OnlyIfNeeded(PreSharedKeys);
     impl FindPreSharedKey for OnlyIfNeeded {
