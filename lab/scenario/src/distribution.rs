@@ -13,6 +13,7 @@ const CLASSES: f64 = 64.0;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Counts by class: class `c` begins at 2^(c/64) nanoseconds.
+    #[serde(with = "pairs")]
     pub classes: BTreeMap<u32, u64>,
     /// The longest, in nanoseconds.
     pub max: f64,
@@ -63,6 +64,26 @@ impl Distribution {
     }
 }
 
+/// Classes as a list of pairs: the names of a JSON object would be words, not numbers.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        classes: &BTreeMap<u32, u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(classes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<u32, u64>, D::Error> {
+        Ok(Vec::<(u32, u64)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
 /// The middle of a class, in nanoseconds.
 fn middle(class: u32) -> f64 {
     ((f64::from(class) + 0.5) / CLASSES).exp2()
@@ -71,6 +92,7 @@ fn middle(class: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Measurement, Reply};
 
     #[test]
     fn percentiles_are_right_to_a_hundredth_and_survive_addition() {
@@ -96,7 +118,9 @@ mod tests {
         distribution.count(0.0);
         distribution.count(1e18);
         assert_eq!(distribution.total(), 2);
-        let line = serde_json::to_string(&distribution).unwrap();
-        assert_eq!(serde_json::from_str::<Distribution>(&line).unwrap(), distribution);
+        let distributions = [("client".to_owned(), distribution)].into();
+        let reply = Reply::Measured(Measurement { distributions, ..Measurement::default() });
+        let line = serde_json::to_string(&reply).unwrap();
+        assert_eq!(serde_json::from_str::<Reply>(&line).unwrap(), reply);
     }
 }

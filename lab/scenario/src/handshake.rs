@@ -161,7 +161,8 @@ impl<L: Library> Handshakes<L> {
         let mut pair = Pair::new(library, row, 0);
         pair.shared = matches!(row.task, Task::Threads | Task::Latency);
         let resumed = row.resumption.is_some();
-        if resumed {
+        // Where threads share the library there may be sessions of others; if not, the first handshake falls back.
+        if resumed && !pair.shared {
             pair.connect(false)?;
         }
         let start = Instant::now();

@@ -116,8 +116,10 @@ impl<L: Library> Crowd<'_, L> {
         flights.resize_with(count.max(flights.len()), Vec::new);
         for flight in &mut flights[..count] {
             flight.clear();
-            clients.counted(counter, |ends, _| Ok(ends.push(library.client()?)))?;
-            servers.counted(counter, |ends, _| Ok(ends.push(library.server()?)))?;
+            let made = clients.counted(counter, |_, _| library.client())?;
+            clients.ends.push(made);
+            let made = servers.counted(counter, |_, _| library.server())?;
+            servers.ends.push(made);
             let newest = clients.ends.len() - 1;
             clients.counted(counter, |ends, buffers| ends[newest].advance(buffers))?;
             clients.collect(counter, newest, scratch, flight)?;
@@ -267,7 +269,7 @@ impl<E: Endpoint> Side<E> {
     fn counted<T>(
         &mut self,
         counter: &mut Allocations,
-        action: impl FnOnce(&mut Vec<E>, &mut E::Buffers) -> Result<T>,
+        action: impl FnOnce(&mut [E], &mut E::Buffers) -> Result<T>,
     ) -> Result<T> {
         let before = counter.now()?;
         let result = action(&mut self.ends, &mut self.buffers)?;
