@@ -77,8 +77,12 @@ fn many_connections_are_told(report: &Report) {
     for row in &report.rows {
         let id = &row.row.id;
         let figure = |side: &str, peer: &str| {
-            let side = row.sides.iter().find(|each| each.side == side).unwrap();
-            side.peers.iter().find(|each| each.peer == peer).unwrap()
+            let side = row.sides.iter().find(|each| each.side == side);
+            let figures = side.into_iter().flat_map(|side| &side.peers);
+            let Some(figure) = figures.into_iter().find(|each| each.peer == peer) else {
+                panic!("{id}: no figure of {peer}");
+            };
+            figure
         };
         for peer in ["tercel", "rustls", "rustls-unbuffered"] {
             match row.row.task {
