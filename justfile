@@ -20,7 +20,7 @@ test:
 check:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
-    cargo fmt --manifest-path conformance/peers/Cargo.toml --check
+    cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings

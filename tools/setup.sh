@@ -4,7 +4,7 @@
 # missing Debian packages are named and left alone.
 set -euo pipefail
 
-# Package and a program it brings; the package is wanted when the program is missing.
+# Package and a program or file it brings; the package is wanted when that is missing.
 packages=(
     "openssl openssl"
     "curl curl"
@@ -16,6 +16,7 @@ packages=(
     "valgrind valgrind"
     "qemu-user qemu-aarch64"
     "gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc"
+    "libc6-dev-arm64-cross /usr/aarch64-linux-gnu/include/stdlib.h"
     "musl-tools musl-gcc"
     "gcc-mingw-w64-x86-64 x86_64-w64-mingw32-gcc"
 )
@@ -23,7 +24,7 @@ packages=(
 missing=()
 for entry in "${packages[@]}"; do
     read -r package program <<<"$entry"
-    command -v "$program" >/dev/null || missing+=("$package")
+    command -v "$program" >/dev/null || [ -e "$program" ] || missing+=("$package")
 done
 
 if [ "${#missing[@]}" -gt 0 ]; then

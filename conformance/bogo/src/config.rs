@@ -216,6 +216,8 @@ pub(crate) fn server_config(
         .verify_resumed(options.reverify_on_resume)
         .keep_only_certificate_digests(options.digests_only)
         .resumption_across_names(options.across_names)
+        // One judge stands behind every configuration.
+        .session_context(b"bogo")
         .tickets(Arc::clone(&sessions.tickets));
     // With keys and no certificate there is nothing to choose from.
     if judge.pre_shared_keys.is_empty() || !judge.credentials.is_empty() {

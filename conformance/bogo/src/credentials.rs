@@ -17,7 +17,9 @@ use crate::options::{CredentialOptions, Options, Unfit};
 /// Those with numbers first, the one without last, as BoringSSL tries them.
 pub(crate) fn credentials(options: &Options) -> Result<Vec<Loaded>, Unfit> {
     let mut loaded = Vec::new();
-    for (number, credential) in (0..).zip(&options.credentials) {
+    // Numbered with the pre-shared keys, which are no credentials here.
+    let numbered = (0..).zip(&options.credentials);
+    for (number, credential) in numbered.filter(|(_, credential)| credential.psk.is_none()) {
         loaded.push(load(credential, number, options)?);
     }
     if options.credential.cert_file.is_some() {

@@ -66,14 +66,14 @@ pub(crate) fn gives_ticket(from_server: &[u8]) -> bool {
 
 /// TLS 1.3: the length of the first identity that the client's last hello offers. RFC 9846 4.3.11
 pub(crate) fn psk_identity_length(from_client: &[u8]) -> Option<usize> {
-    let stream = handshake_stream(from_client);
-    let (_, hello) = messages(&stream).filter(|(kind, _)| *kind == CLIENT_HELLO).last()?;
-    let after_session_id = hello.get(35 + usize::from(*hello.get(34)?)..)?;
-    let after_suites = after_session_id.get(2 + usize::from(number(after_session_id)?)..)?;
-    let extensions = after_suites.get(1 + usize::from(*after_suites.first()?)..)?;
-    let (_, offered) =
-        extensions_in(extensions.get(2..)?).find(|(kind, _)| *kind == PRE_SHARED_KEY)?;
+    let offered = client_extension(from_client, PRE_SHARED_KEY)?;
     offered.get(2..).and_then(number).map(usize::from)
+}
+
+/// The compressions that the client's last hello lets the server choose from. RFC 8879 3
+pub(crate) fn offered_compressions(from_client: &[u8]) -> Vec<u16> {
+    let offered = client_extension(from_client, COMPRESS_CERTIFICATE).unwrap_or_default();
+    offered.get(1..).unwrap_or_default().chunks_exact(2).filter_map(number).collect()
 }
 
 /// The description of a fatal alert that was sent in the clear, if there is one.
@@ -141,6 +141,17 @@ fn extensions_in(mut list: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
+/// An extension of the client's last hello.
+fn client_extension(from_client: &[u8], wanted: u16) -> Option<Vec<u8>> {
+    let stream = handshake_stream(from_client);
+    let (_, hello) = messages(&stream).filter(|(kind, _)| *kind == CLIENT_HELLO).last()?;
+    let after_session_id = hello.get(35 + usize::from(*hello.get(34)?)..)?;
+    let after_suites = after_session_id.get(2 + usize::from(number(after_session_id)?)..)?;
+    let extensions = after_suites.get(1 + usize::from(*after_suites.first()?)..)?;
+    let (_, value) = extensions_in(extensions.get(2..)?).find(|(kind, _)| *kind == wanted)?;
+    Some(value.to_vec())
+}
+
 /// What follows the session id: suite, compression method, length, extensions.
 fn after_session_id(server_hello: &[u8]) -> Option<&[u8]> {
     server_hello.get(35 + usize::from(*server_hello.get(34)?)..)
@@ -178,6 +189,7 @@ const NEW_SESSION_TICKET: u8 = 4;
 const CERTIFICATE: u8 = 11;
 const SERVER_KEY_EXCHANGE: u8 = 12;
 const SERVER_HELLO_DONE: u8 = 14;
+const COMPRESS_CERTIFICATE: u16 = 27;
 const SUPPORTED_VERSIONS: u16 = 43;
 const PRE_SHARED_KEY: u16 = 41;
 const KEY_SHARE: u16 = 51;
@@ -280,15 +292,19 @@ mod tests {
     }
 
     #[test]
-    fn an_offered_session_is_measured() {
-        let offered = [0, 41, 0, 7, 0, 9, 0, 3, 1, 2, 3];
+    fn an_offered_session_is_measured_and_compressions_are_listed() {
+        let offered = [0, 27, 0, 5, 4, 0, 2, 0, 1, 0, 41, 0, 7, 0, 9, 0, 3, 1, 2, 3];
         let extensions = [&[0, 43, 0, 3, 2, 3, 4][..], &offered].concat();
         let length = u16::try_from(extensions.len()).unwrap().to_be_bytes();
         let start = [&[3, 3][..], &[1; 32], &[2, 8, 8], &[0, 2, 0x13, 1], &[1, 0]].concat();
         let body = [start.clone(), length.to_vec(), extensions].concat();
-        assert_eq!(psk_identity_length(&record(22, &framed(CLIENT_HELLO, &body))), Some(3));
+        let whole = record(22, &framed(CLIENT_HELLO, &body));
+        assert_eq!(psk_identity_length(&whole), Some(3));
+        assert_eq!(offered_compressions(&whole), [2, 1]);
         let without = [start, vec![0, 0]].concat();
-        assert_eq!(psk_identity_length(&record(22, &framed(CLIENT_HELLO, &without))), None);
+        let without = record(22, &framed(CLIENT_HELLO, &without));
+        assert_eq!(psk_identity_length(&without), None);
+        assert_eq!(offered_compressions(&without), []);
     }
 
     #[test]

@@ -74,6 +74,23 @@ pub(crate) struct FeatureCell {
     pub(crate) feature: Feature,
 }
 
+impl Compression {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Zlib => "zlib",
+            Self::Brotli => "brotli",
+        }
+    }
+
+    /// RFC 8879 7.3
+    pub(crate) fn code(self) -> u16 {
+        match self {
+            Self::Zlib => 1,
+            Self::Brotli => 2,
+        }
+    }
+}
+
 impl Feature {
     pub(crate) const ALL: [Self; 16] = [
         Self::Resumption(Sessions::Ticket),

@@ -17,7 +17,7 @@ use anyhow::{Result, ensure};
 use crate::cells::Role;
 use crate::pki::{Credential, SERVER_NAME};
 use crate::process::Process;
-use crate::programs::{find, python};
+use crate::programs::{BUILT_OPENSSL, find, python};
 use crate::relay::{Relay, free_port};
 use crate::run::Setting;
 use crate::terms::Key;
@@ -35,6 +35,8 @@ const CLIENT: &str = "interop client";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
     OpenSsl,
+    /// The one of `conformance/peers`.
+    BuiltOpenSsl,
     GnuTls,
     Python,
 }
@@ -51,11 +53,13 @@ pub(crate) struct LateCell {
     update: bool,
 }
 
-/// All cells.
-pub(crate) fn cells() -> Vec<LateCell> {
+/// All cells; of what was built, those of programs in this folder.
+pub(crate) fn cells(built: Option<&Path>) -> Vec<LateCell> {
     let mut cells = Vec::new();
+    let built = built.filter(|folder| folder.join(BUILT_OPENSSL).is_file());
+    let built = built.map(|_| Peer::BuiltOpenSsl);
     for role in [Role::Serve, Role::Connect] {
-        for peer in [Peer::OpenSsl, Peer::GnuTls, Peer::Python] {
+        for peer in [Peer::OpenSsl, Peer::GnuTls, Peer::Python].into_iter().chain(built) {
             for key in Key::COMMON {
                 let update = role == Role::Connect && key == Key::P256;
                 cells.push(LateCell { role, peer, client: Some(key), update });
@@ -86,6 +90,7 @@ impl LateCell {
     pub(crate) fn peer(&self) -> &'static str {
         match self.peer {
             Peer::OpenSsl => "openssl",
+            Peer::BuiltOpenSsl => BUILT_OPENSSL,
             Peer::GnuTls => "gnutls",
             Peer::Python => "python",
         }
@@ -95,16 +100,27 @@ impl LateCell {
     pub(crate) fn present(&self) -> bool {
         match self.peer {
             Peer::OpenSsl => find("openssl").is_some(),
+            // It has cells only if it is there.
+            Peer::BuiltOpenSsl => true,
             Peer::GnuTls => find("gnutls-cli").is_some() && find("gnutls-serv").is_some(),
             Peer::Python => python().is_some(),
         }
     }
 
     /// Runs the cell. The error says what was wrong.
-    pub(crate) fn run(&self, subject: &Path, setting: &Setting) -> Result<()> {
+    pub(crate) fn run(
+        &self,
+        subject: &Path,
+        setting: &Setting,
+        built: Option<&Path>,
+    ) -> Result<()> {
         let port = free_port()?;
         let relay = Relay::start(vec![port])?;
-        let programs = Programs { cell: self, subject, setting };
+        let openssl = match (self.peer, built) {
+            (Peer::BuiltOpenSsl, Some(built)) => built.join(BUILT_OPENSSL).canonicalize()?,
+            _ => "openssl".into(),
+        };
+        let programs = Programs { cell: self, subject, setting, openssl };
         let mut parties = Parties {
             server: Process::start(programs.server(port)?)?,
             client: Process::start(programs.client(relay.port())?)?,
@@ -120,6 +136,7 @@ struct Programs<'a> {
     cell: &'a LateCell,
     subject: &'a Path,
     setting: &'a Setting,
+    openssl: PathBuf,
 }
 
 impl Programs<'_> {
@@ -134,8 +151,8 @@ impl Programs<'_> {
                 command.args(["--echo", "--client-auth", "later", "--client-ca"]).arg(roots);
                 command.arg("--cert").arg(own.certificate).arg("--key").arg(own.key);
             }
-            (Role::Connect, Peer::OpenSsl) => {
-                command = Command::new("openssl");
+            (Role::Connect, Peer::OpenSsl | Peer::BuiltOpenSsl) => {
+                command = Command::new(&self.openssl);
                 command.arg("s_server").arg("-accept").arg(format!("127.0.0.1:{port}"));
                 command.args(["-naccept", "1", "-verify_return_error", "-CAfile"]).arg(roots);
                 command.arg("-cert").arg(&own.certificate).arg("-cert_chain").arg(&own.certificate);
@@ -169,8 +186,8 @@ impl Programs<'_> {
                     command.arg("--update-key");
                 }
             }
-            (Role::Serve, Peer::OpenSsl, own) => {
-                command = Command::new("openssl");
+            (Role::Serve, Peer::OpenSsl | Peer::BuiltOpenSsl, own) => {
+                command = Command::new(&self.openssl);
                 command.arg("s_client").arg("-connect").arg(format!("127.0.0.1:{port}"));
                 command.args(["-quiet", "-no_ign_eof", "-verify_return_error", "-enable_pha"]);
                 command.arg("-CAfile").arg(roots).args(["-servername", SERVER_NAME]);
@@ -221,7 +238,8 @@ impl Parties {
         if cell.client.is_none() {
             return self.expect_refusal();
         }
-        let openssl_serves = cell.role == Role::Connect && cell.peer == Peer::OpenSsl;
+        let openssl_serves =
+            cell.role == Role::Connect && matches!(cell.peer, Peer::OpenSsl | Peer::BuiltOpenSsl);
         let gnutls_serves = cell.role == Role::Connect && cell.peer == Peer::GnuTls;
         // It shows what it gets and sends what it is given.
         self.expect_words(before, openssl_serves)?;
@@ -325,7 +343,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<_> = cells().iter().map(ToString::to_string).collect();
+        let mut names: Vec<_> = cells(None).iter().map(ToString::to_string).collect();
         names.sort();
         let count = names.len();
         names.dedup();

@@ -40,7 +40,7 @@ use cells::{Cell, Role};
 use features::{Feature, FeatureCell};
 use matrix::Matrix;
 use pki::Pki;
-use programs::{Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
+use programs::{BUILT_OPENSSL, Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
 use run::Setting;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
@@ -48,7 +48,7 @@ use run::Setting;
 const MINIMUM: usize = 547 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
-const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", "peer-openssl"];
+const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", BUILT_OPENSSL];
 
 /// Interoperability runs of Tercel against other TLS programs.
 #[derive(Parser, Debug)]
@@ -98,12 +98,12 @@ fn main() -> Result<ExitCode> {
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
         .collect();
-    let mut keys = psk::cells();
+    let mut keys = psk::cells(options.peers.as_deref());
     keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
     // What a stand-in calls its keys, these cells do not know.
     keys.retain(|_| options.stand_in.is_none());
     // They know our program's options, so that no other can stand in for it.
-    let late: Vec<_> = late_auth::cells()
+    let late: Vec<_> = late_auth::cells(options.peers.as_deref())
         .into_iter()
         .filter(|_| options.stand_in.is_none())
         .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
@@ -135,12 +135,13 @@ fn main() -> Result<ExitCode> {
     // A bare file name would be searched for on the path.
     let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
     for cell in &keys {
-        let run = || cell.run(&tercel, &folder.0);
-        tally.count(&cell.name(), cell.place(), cell.present(), run);
+        let built = options.peers.as_deref();
+        let run = || cell.run(&tercel, &folder.0, built);
+        tally.count(&cell.name(), cell.place(), cell.present(built), run);
     }
     for cell in &late {
         let place = (late_auth::MATTER, cell.peer(), cell.role);
-        let run = || cell.run(&tercel, &setting);
+        let run = || cell.run(&tercel, &setting, options.peers.as_deref());
         tally.count(&cell.to_string(), place, cell.present(), run);
     }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
@@ -281,7 +282,11 @@ fn peers(folder: &Path, built: Option<&Path>) -> Vec<Box<dyn Program>> {
             let path = built.join(name);
             // Which ones are built is the caller's choice, so a missing one is not "absent".
             if path.is_file() {
-                peers.push(Box::new(Driver::built(name, &path)));
+                peers.push(match name {
+                    // Not a driver, but that program itself.
+                    BUILT_OPENSSL => Box::new(OpenSsl::built(name, &path)),
+                    _ => Box::new(Driver::built(name, &path)),
+                });
             }
         }
     }

@@ -11,7 +11,8 @@ use anyhow::Result;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384,
-    PKCS_ECDSA_P521_SHA512, PKCS_ED25519, PKCS_RSA_SHA256, RsaKeySize, date_time_ymd,
+    PKCS_ECDSA_P521_SHA512, PKCS_ED25519, PKCS_RSA_SHA256, PublicKeyData, RsaKeySize,
+    date_time_ymd,
 };
 
 use crate::terms::Key;
@@ -20,6 +21,9 @@ use crate::terms::Key;
 pub(crate) const SERVER_NAME: &str = "localhost";
 /// The only name in the certificate used for the wrong-name refusal.
 pub(crate) const OTHER_NAME: &str = "other.example";
+
+/// The public keys are there in this form too, beside the PEM.
+pub(crate) const DER: &str = "der";
 
 /// A certificate file (leaf, then intermediate), its key, and its public key alone, all PEM.
 #[derive(Clone, Debug)]
@@ -115,6 +119,7 @@ impl Pki {
         fs::write(&to.certificate, certificate.pem() + &by.intermediate.pem())?;
         fs::write(&to.key, pair.serialize_pem())?;
         fs::write(&to.public, pair.public_key_pem())?;
+        fs::write(to.public.with_extension(DER), pair.subject_public_key_info())?;
         Ok(())
     }
 }

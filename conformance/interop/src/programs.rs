@@ -26,6 +26,9 @@ pub(crate) use gnutls::GnuTls;
 pub(crate) use openssl::OpenSsl;
 pub(crate) use tercel::Tercel;
 
+/// OpenSSL's program among those of `conformance/peers`.
+pub(crate) const BUILT_OPENSSL: &str = "peer-openssl";
+
 /// A TLS program, Tercel included.
 pub(crate) trait Program: Sync {
     fn name(&self) -> &str;

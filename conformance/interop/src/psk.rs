@@ -13,13 +13,15 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::cells::Role;
 use crate::process::Process;
-use crate::programs;
+use crate::programs::{self, BUILT_OPENSSL};
 use crate::relay::free_port;
 
 /// The programs that can do without certificates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
     OpenSsl,
+    /// The one of `conformance/peers`.
+    BuiltOpenSsl,
     GnuTls,
 }
 
@@ -51,19 +53,21 @@ const LINE: &str = "0123456789 abcdefghij";
 const LIMIT: Duration = Duration::from_secs(20);
 const GNUTLS: &str = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
 
-/// All cells.
-pub(crate) fn cells() -> Vec<PskCell> {
+/// All cells; of what was built, those of programs in this folder.
+pub(crate) fn cells(built: Option<&Path>) -> Vec<PskCell> {
     use Matter::{Plain, Retry, SecondOfTwo, UnknownName, WrongKey};
     let mut cells = Vec::new();
-    for peer in [Peer::OpenSsl, Peer::GnuTls] {
+    let built = built.filter(|folder| folder.join(BUILT_OPENSSL).is_file());
+    let built = built.map(|_| Peer::BuiltOpenSsl);
+    for peer in [Peer::OpenSsl, Peer::GnuTls].into_iter().chain(built) {
         for matter in [Plain, Retry, SecondOfTwo, WrongKey, UnknownName] {
             // GnuTLS's server makes up a key for a name it does not know, and looks no further.
-            if matter != SecondOfTwo || peer == Peer::OpenSsl {
+            if matter != SecondOfTwo || peer != Peer::GnuTls {
                 cells.push(PskCell { role: Role::Connect, peer, matter });
             }
             // GnuTLS's client sends a share for each kind of group, so there is nothing to retry; and
             // neither program's client has more than one key.
-            let retries = matter != Retry || peer == Peer::OpenSsl;
+            let retries = matter != Retry || peer != Peer::GnuTls;
             if retries && matter != SecondOfTwo {
                 cells.push(PskCell { role: Role::Serve, peer, matter });
             }
@@ -79,6 +83,7 @@ impl Peer {
     fn name(self) -> &'static str {
         match self {
             Self::OpenSsl => "openssl",
+            Self::BuiltOpenSsl => BUILT_OPENSSL,
             Self::GnuTls => "gnutls",
         }
     }
@@ -107,21 +112,22 @@ impl PskCell {
     }
 
     /// Whether the peer's programs are here.
-    pub(crate) fn present(self) -> bool {
-        self.program().is_some()
+    pub(crate) fn present(self, built: Option<&Path>) -> bool {
+        self.program(built).is_some()
     }
 
-    fn program(self) -> Option<PathBuf> {
+    fn program(self, built: Option<&Path>) -> Option<PathBuf> {
         programs::find(match (self.peer, self.role) {
             (Peer::OpenSsl, _) => "openssl",
+            (Peer::BuiltOpenSsl, _) => return built?.join(BUILT_OPENSSL).canonicalize().ok(),
             (Peer::GnuTls, Role::Serve) => "gnutls-cli",
             (Peer::GnuTls, Role::Connect) => "gnutls-serv",
         })
     }
 
     /// The error says what was wrong and quotes both programs.
-    pub(crate) fn run(self, tercel: &Path, folder: &Path) -> Result<()> {
-        let program = self.program().context("the program is gone")?;
+    pub(crate) fn run(self, tercel: &Path, folder: &Path, built: Option<&Path>) -> Result<()> {
+        let program = self.program(built).context("the program is gone")?;
         let port = free_port()?;
         let (server, client) = match self.role {
             Role::Serve => (self.tercel_serves(tercel, port), self.peer_connects(&program, port)),
@@ -145,7 +151,7 @@ impl PskCell {
 
     fn judge(self, server: &Process, client: &mut Process, deadline: Instant) -> Result<()> {
         let echo: String = match (self.role, self.peer) {
-            (Role::Connect, Peer::OpenSsl) => LINE.chars().rev().collect(),
+            (Role::Connect, Peer::OpenSsl | Peer::BuiltOpenSsl) => LINE.chars().rev().collect(),
             _ => LINE.to_owned(),
         };
         if matches!(self.matter, Matter::WrongKey | Matter::UnknownName) {
@@ -192,8 +198,8 @@ impl PskCell {
 
     fn seen_by_peer(self) -> &'static str {
         match (self.peer, self.role) {
-            (Peer::OpenSsl, Role::Serve) => "no peer certificate available",
-            (Peer::OpenSsl, Role::Connect) => "No peer certificate",
+            (Peer::OpenSsl | Peer::BuiltOpenSsl, Role::Serve) => "no peer certificate available",
+            (Peer::OpenSsl | Peer::BuiltOpenSsl, Role::Connect) => "No peer certificate",
             (Peer::GnuTls, _) => "PSK authentication. Connected as 'gate-7'",
         }
     }
@@ -233,7 +239,7 @@ impl PskCell {
         let port = port.to_string();
         let retries = self.matter == Matter::Retry;
         match self.peer {
-            Peer::OpenSsl => {
+            Peer::OpenSsl | Peer::BuiltOpenSsl => {
                 command.args(["s_server", "-nocert", "-tls1_3", "-rev", "-psk_identity", NAME]);
                 command.args(["-psk", KEY, "-accept", &port]);
                 if retries {
@@ -255,7 +261,7 @@ impl PskCell {
         let mut command = Command::new(program);
         let (name, key) = self.clients_key();
         match self.peer {
-            Peer::OpenSsl => {
+            Peer::OpenSsl | Peer::BuiltOpenSsl => {
                 command.args(["s_client", "-tls1_3", "-psk_identity", name, "-psk", key]);
                 command.args(["-groups", "X25519:P-384", "-connect"]);
                 command.arg(format!("127.0.0.1:{port}"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{AcceptAnyPeer, ClientConfig, Policy};
+use tercel::{AcceptAnyPeer, ClientConfig, CompressCertificate, Policy};
 
 /// What either side of a connection may restrict.
 #[derive(Args, Debug)]
@@ -43,9 +43,31 @@ pub(crate) struct TlsOptions {
     #[arg(long)]
     pub(crate) compressed_certificates: bool,
 
+    /// How certificates are compressed, best first: brotli, zlib; separated by `:` or `,` (TLS 1.3)
+    #[arg(long, value_name = "NAMES", value_parser = compressions)]
+    pub(crate) certificate_compression: Option<List<Compression>>,
+
     /// Append every secret to this file, in the format network analysers read
     #[arg(long, value_name = "FILE")]
     pub(crate) key_log: Option<PathBuf>,
+}
+
+/// A certificate compression algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compression {
+    Brotli,
+    Zlib,
+}
+
+impl Compression {
+    const ALL: [(&str, Self); 2] = [("brotli", Self::Brotli), ("zlib", Self::Zlib)];
+
+    pub(crate) fn algorithm(self) -> Arc<dyn CompressCertificate> {
+        match self {
+            Self::Brotli => Arc::new(tercel::Brotli),
+            Self::Zlib => Arc::new(tercel::Zlib),
+        }
+    }
 }
 
 /// A list given as one argument.
@@ -76,6 +98,10 @@ macro_rules! apply {
             builder = builder.record_size_limit(bytes);
         }
         builder = builder.offer_certificate_compression(options.compressed_certificates);
+        if let Some(names) = &options.certificate_compression {
+            let algorithms = names.0.iter().map(|name| name.algorithm()).collect();
+            builder = builder.certificate_compression(algorithms);
+        }
         if let Some(log) = $crate::material::key_log(options.key_log.as_deref())? {
             builder = builder.key_log(log);
         }
@@ -127,6 +153,20 @@ fn protocols(text: &str) -> Result<List<String>, String> {
         return Err("a protocol's name has 1 to 255 bytes".to_owned());
     }
     Ok(List(names))
+}
+
+/// An empty argument means: not at all.
+fn compressions(text: &str) -> Result<List<Compression>, String> {
+    let mut list = Vec::new();
+    for name in text.split(SEPARATORS).filter(|_| !text.is_empty()) {
+        let known = Compression::ALL.into_iter().find(|(known, _)| *known == name.trim());
+        let (_, value) = known
+            .ok_or_else(|| format!("no compression is called `{name}`; there are brotli, zlib"))?;
+        if !list.contains(&value) {
+            list.push(value);
+        }
+    }
+    Ok(List(list))
 }
 
 /// Reads names that are both registered and implemented; another one is refused with the list of them.
@@ -192,6 +232,15 @@ mod tests {
     }
 
     #[test]
+    fn compressions_keep_their_order_and_may_be_none() {
+        let both = List(vec![Compression::Zlib, Compression::Brotli]);
+        assert_eq!(compressions("zlib:brotli,zlib"), Ok(both));
+        assert_eq!(compressions(""), Ok(List(Vec::new())));
+        let message = compressions("zlib:gzip").unwrap_err();
+        assert!(message.contains("`gzip`") && message.contains("brotli"), "{message}");
+    }
+
+    #[test]
     fn versions_restrict_to_those_named() {
         let options = |tls12, tls13| TlsOptions {
             tls12,
@@ -201,6 +250,7 @@ mod tests {
             alpn: None,
             record_size_limit: None,
             compressed_certificates: false,
+            certificate_compression: None,
             key_log: None,
         };
         let (new, old) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);

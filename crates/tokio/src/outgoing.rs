@@ -6,9 +6,10 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker, ready};
 
-use tercel::{CertificateRequested, Error, Local, Sender};
+use tercel::{CertificateRequested, Error, Local, Peer, Sender};
 use tokio::io::AsyncWrite;
 
 use crate::pool;
@@ -19,12 +20,20 @@ pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// A writer waits for the transport, and will go on when that wakes it.
-    writer_waits: bool,
+    /// Among them is what a reader has to say, which waits for no writer.
+    urgent: bool,
+    /// Who waited for the transport last: the reader and the writer.
+    waiting: [Option<Waker>; 2],
 }
+
+const READER: usize = 0;
+const WRITER: usize = 1;
 
 /// Of this length or longer, the first slice of a vectored write is worth a write of its own.
 const LARGE: usize = 8 * 1024;
+
+/// Of what the transport has not taken so much may be there when a request for our certificate is answered.
+const MAX_UNSENT: usize = 1 << 18;
 
 impl Outgoing {
     fn is_empty(&self) -> bool {
@@ -103,13 +112,16 @@ impl Outgoing {
     }
 
     /// Appends answers to a server's requests for our certificate, by the credentials of the
-    /// configuration. RFC 9846 4.7.2
+    /// configuration. A server that asks on and on, and takes no answer, is refused. RFC 9846 4.7.2
     pub(crate) fn authenticate(
         &mut self,
         sender: &mut Sender,
         requests: Vec<CertificateRequested>,
     ) -> io::Result<()> {
         for request in requests {
+            if self.end.saturating_sub(self.start) > MAX_UNSENT {
+                return Err(Error::from(Peer::TooManyCertificateRequests).into());
+            }
             let answered = self.append(|out| {
                 let credential = request.select()?;
                 match sender.authenticate(request, credential.as_ref(), out) {
@@ -129,9 +141,7 @@ impl Outgoing {
         transport: &mut T,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        let polled = self.poll_send_as(transport, context);
-        self.writer_waits = polled.is_pending();
-        polled
+        self.poll_as(WRITER, context, |this, context| this.poll_send_as(transport, context))
     }
 
     /// Sends what is there, and flushes the transport.
@@ -140,23 +150,73 @@ impl Outgoing {
         transport: &mut T,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_send(transport, context))?;
-        Pin::new(transport).poll_flush(context)
+        self.poll_as(WRITER, context, |this, context| this.poll_flush_as(transport, context))
     }
 
-    /// What a reader can do for what is to be sent: something, unless a writer waits, who will do it. A
-    /// transport wakes one task a direction, so the reader must not take the writer's place.
+    /// The same, with what the sender has to say without data.
+    pub(crate) fn poll_flush_all<T: AsyncWrite + Unpin>(
+        &mut self,
+        sender: &mut Sender,
+        transport: &mut T,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_send(transport, context))?;
+        self.control(sender)?;
+        self.poll_flush(transport, context)
+    }
+
+    /// What a reader can do for what is to be sent. Nothing is put behind what the transport does not take:
+    /// a peer that asks for key updates and does not read could have us hold any amount of them.
     pub(crate) fn send_some<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
         transport: &mut T,
         context: &mut Context<'_>,
     ) {
-        if !self.writer_waits {
-            // What cannot be sent is the next write's trouble: it may not hide what was read.
-            let _ = self.control(sender);
-            let _ = self.poll_send_as(transport, context);
+        // What cannot be sent is the next write's trouble: it may not hide what was read.
+        let _ = self.poll_as(READER, context, |this, context| {
+            ready!(this.poll_send_as(transport, context))?;
+            this.control(sender)?;
+            if this.urgent { this.poll_flush_as(transport, context) } else { Poll::Ready(Ok(())) }
+        });
+    }
+
+    /// Does something with the transport for the reader or for the writer. A transport wakes one task a
+    /// direction, and one of the two may have been dropped since it waited, so both are woken.
+    fn poll_as<R>(
+        &mut self,
+        side: usize,
+        context: &mut Context<'_>,
+        mut poll: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<R>,
+    ) -> Poll<R> {
+        let mut polled = poll(self, context);
+        if polled.is_pending() {
+            let waker = context.waker();
+            self.waiting[side] = Some(waker.clone());
+            let other = self.waiting[1 - side].as_ref();
+            if let Some(other) = other.filter(|other| !other.will_wake(waker)) {
+                let both = Waker::from(Arc::new(Both([waker.clone(), other.clone()])));
+                polled = poll(self, &mut Context::from_waker(&both));
+            }
         }
+        if polled.is_ready() {
+            self.waiting[side] = None;
+            if let Some(other) = self.waiting[1 - side].take() {
+                other.wake();
+            }
+        }
+        polled
+    }
+
+    fn poll_flush_as<T: AsyncWrite + Unpin>(
+        &mut self,
+        transport: &mut T,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_send_as(transport, context))?;
+        ready!(Pin::new(transport).poll_flush(context))?;
+        self.urgent = false;
+        Poll::Ready(Ok(()))
     }
 
     fn poll_send_as<T: AsyncWrite + Unpin>(
@@ -183,6 +243,7 @@ impl Outgoing {
     fn append(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) -> io::Result<()> {
         let mut more = Vec::new();
         let result = write(&mut more);
+        self.urgent |= !more.is_empty();
         self.push(&mut more);
         result.map_err(io::Error::from)
     }
@@ -217,6 +278,15 @@ impl Outgoing {
             let length = rest.len();
             self.keep(rest, length);
         }
+    }
+}
+
+/// Wakes both.
+struct Both([Waker; 2]);
+
+impl Wake for Both {
+    fn wake(self: Arc<Self>) {
+        self.0.iter().for_each(Waker::wake_by_ref);
     }
 }
 

@@ -160,8 +160,7 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { transport, sender, outgoing, .. } = self.get_mut();
-        outgoing.control(sender)?;
-        outgoing.poll_flush(transport, context)
+        outgoing.poll_flush_all(sender, transport, context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

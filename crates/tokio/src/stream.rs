@@ -117,6 +117,9 @@ impl<T> TlsStream<T> {
     /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
     /// that declines is refused. If this is dropped, the answer comes with later reads. RFC 9846 4.7.2
     ///
+    /// A certificate that comes back is judged only if [`ClientCertificate::is_verified`] says so: where the
+    /// configuration asks, that is left to the caller.
+    ///
     /// # Errors
     /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead
     /// of answering, [`io::ErrorKind::UnexpectedEof`].
@@ -205,8 +208,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<T> {
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { transport, connection, outgoing, .. } = self.get_mut();
-        outgoing.control(&mut connection.sender)?;
-        outgoing.poll_flush(transport, context)
+        outgoing.poll_flush_all(&mut connection.sender, transport, context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -9,8 +9,9 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 
 use super::{Exchange, contains, early_words};
+use crate::cells::Role;
 use crate::evidence;
-use crate::features::{Feature, Owner, Sessions};
+use crate::features::{Compression, Feature, Owner, Sessions};
 use crate::process::Process;
 use crate::programs::{Mark, RECORD_LIMIT, trace};
 use crate::run::PROTECTION;
@@ -29,6 +30,9 @@ impl Exchange<'_> {
         }
         if let Feature::RecordSizeLimit(owner) = feature {
             self.judge_records(owner)?;
+        }
+        if let Feature::Compression(compression) = feature {
+            self.judge_offer(compression)?;
         }
         self.judge_marks()
     }
@@ -118,6 +122,17 @@ impl Exchange<'_> {
         ensure!(longest <= allowed, "a record of {longest} bytes was sent");
         // A Certificate message is longer than the limit: it must have been divided.
         ensure!(longest > usize::from(RECORD_LIMIT) / 2, "no record came near the limit");
+        Ok(())
+    }
+
+    /// The compression was the only one to choose, for one side or the other: Tercel has no other.
+    fn judge_offer(&self, compression: Compression) -> Result<()> {
+        let offered = evidence::offered_compressions(&self.relay.client_said(0));
+        let as_expected = match self.cell.role {
+            Role::Serve => offered.contains(&compression.code()),
+            Role::Connect => offered == [compression.code()],
+        };
+        ensure!(as_expected, "the client offered the compressions {offered:?}");
         Ok(())
     }
 

@@ -1,5 +1,7 @@
-//! `openssl s_server` and `openssl s_client`.
+//! `openssl s_server` and `openssl s_client`: the machine's own, and one of `conformance/peers`.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{
@@ -7,36 +9,52 @@ use super::{
     early_file, find, output_of, resumptions_by, trace,
 };
 use crate::cells::Role;
-use crate::features::{Feature, Sessions, Update};
-use crate::pki::Credential;
+use crate::features::{Compression, Feature, Owner, Sessions, Update};
+use crate::pki::{Credential, DER, SERVER_NAME};
 use crate::terms::{Key, Version, group};
 
-/// The `openssl` program; since 3.5 it has the hybrid groups.
+/// An `openssl` program; since 3.2 it has raw keys, compression if built with it, since 3.5 the hybrid groups.
 #[derive(Debug)]
 pub(crate) struct OpenSsl {
+    name: String,
+    program: PathBuf,
     abilities: Abilities,
+    /// What not every version can show.
+    newer: Vec<Feature>,
 }
 
 impl OpenSsl {
+    /// The machine's.
     pub(crate) fn find() -> Self {
-        let present = find("openssl").is_some();
+        Self::new("openssl", find("openssl"))
+    }
+
+    /// A program of `conformance/peers`.
+    pub(crate) fn built(name: &str, path: &Path) -> Self {
+        Self::new(name, path.canonicalize().ok())
+    }
+
+    fn new(name: &str, path: Option<PathBuf>) -> Self {
+        let present = path.is_some();
+        let program = path.unwrap_or_else(|| "openssl".into());
         let mut abilities = Abilities {
             keys: Key::ALL.to_vec(),
             record_size: RecordSize::Sent,
             ..Abilities::usual(present)
         };
         // Older ones do not know this question and fail, which is an answer too.
-        let listed = output_of(Command::new("openssl").args(["list", "-tls-groups", "-tls1_3"]));
+        let listed = output_of(Command::new(&program).args(["list", "-tls-groups", "-tls1_3"]));
         for name in listed.unwrap_or_default().split([':', '\n']) {
             abilities.groups.extend(group(name.trim()).filter(|group| group.hybrid));
         }
-        Self { abilities }
+        let newer = newer_features(&program);
+        Self { name: name.to_owned(), program, abilities, newer }
     }
 }
 
 impl Program for OpenSsl {
-    fn name(&self) -> &'static str {
-        "openssl"
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn abilities(&self) -> &Abilities {
@@ -44,7 +62,7 @@ impl Program for OpenSsl {
     }
 
     fn serve(&self, order: &Serve<'_>) -> Server {
-        let mut command = Command::new("openssl");
+        let mut command = Command::new(&self.program);
         command.arg("s_server").arg("-accept").arg(format!("127.0.0.1:{}", order.port));
         match order.extra {
             Some(extra) => serve_extra(&mut command, extra),
@@ -55,6 +73,10 @@ impl Program for OpenSsl {
             ClientAuth::None => {}
             ClientAuth::Optional => {
                 command.args(["-verify", "4", "-CAfile"]).arg(&order.client_roots);
+            }
+            // It has no option for the key it expects, and so shows whichever it gets.
+            ClientAuth::Required if order.extra.is_some_and(|e| e.owns_raw_key(Owner::Client)) => {
+                command.args(["-Verify", "4"]);
             }
             ClientAuth::Required => {
                 command.args(["-Verify", "4", "-verify_return_error", "-CAfile"]);
@@ -69,7 +91,7 @@ impl Program for OpenSsl {
     }
 
     fn connect(&self, order: &Connect<'_>) -> Command {
-        let mut command = Command::new("openssl");
+        let mut command = Command::new(&self.program);
         command.arg("s_client").arg("-connect").arg(format!("127.0.0.1:{}", order.port));
         match order.extra {
             Some(extra) => connect_extra(&mut command, extra),
@@ -101,6 +123,7 @@ impl Program for OpenSsl {
             Feature::KeyUpdate(Update::ByPeer),
             Feature::KeyUpdate(Update::AskedByPeer),
         ]);
+        features.extend(&self.newer);
         features
     }
 
@@ -125,16 +148,48 @@ impl Program for OpenSsl {
         if asks { b"K\n" } else { b"k\n" }
     }
 
-    fn marks(&self, _: bool, feature: Feature) -> Vec<Mark> {
+    fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
         // Records are traced with their direction: out, in.
         const SENT: Mark = Mark::Traced(">>> TLS 1.3, Handshake [length 0005], KeyUpdate");
         const RECEIVED: Mark = Mark::Traced("<<< TLS 1.3, Handshake [length 0005], KeyUpdate");
         match feature {
             Feature::KeyUpdate(Update::ByPeer) => vec![SENT],
             Feature::KeyUpdate(_) => vec![SENT, RECEIVED],
+            // Of the two sides only the server has a certificate here.
+            Feature::Compression(_) => vec![Mark::Traced(", CompressedCertificate")],
+            Feature::RawKey(owner) => {
+                let shown_to_it = serves == (owner == Owner::Client);
+                let mut marks = vec![Mark::Said(match owner {
+                    Owner::Server => "Server-to-client raw public key negotiated",
+                    Owner::Client => "Client-to-server raw public key negotiated",
+                })];
+                marks.extend(shown_to_it.then_some(Mark::Said(match owner {
+                    Owner::Server => "Server raw public key",
+                    Owner::Client => "Client raw public key",
+                })));
+                marks
+            }
             _ => Vec::new(),
         }
     }
+}
+
+/// Raw keys (RFC 7250) and compression (RFC 8879) came with 3.2.
+fn newer_features(program: &Path) -> Vec<Feature> {
+    let ask = |words: &[&str]| output_of(Command::new(program).args(words)).unwrap_or_default();
+    // OpenSSL 3.6.3 ...
+    let version = ask(&["version"]);
+    let mut numbers = version.split([' ', '.']).skip(1).map(|n| n.parse().unwrap_or_default());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < (3, 2) {
+        return Vec::new();
+    }
+    let disabled = ask(&["list", "-disabled"]);
+    let built = |name| !disabled.lines().any(|line| line.trim() == name);
+    let mut features = vec![Feature::RawKey(Owner::Server), Feature::RawKey(Owner::Client)];
+    features.extend(built("ZLIB").then_some(Feature::Compression(Compression::Zlib)));
+    features.extend(built("BROTLI").then_some(Feature::Compression(Compression::Brotli)));
+    features
 }
 
 const SERVERS_WORDS: [(&str, bool); 2] =
@@ -160,6 +215,11 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
         Feature::KeyUpdate(_) => {
             command.args(["-msg", "-msgfile"]).arg(trace(extra.scratch, true));
         }
+        Feature::Compression(_) => {
+            command.args(["-cert_comp", "-msg", "-msgfile"]).arg(trace(extra.scratch, true));
+        }
+        Feature::RawKey(Owner::Server) => _ = command.arg("-enable_server_rpk"),
+        Feature::RawKey(Owner::Client) => _ = command.arg("-enable_client_rpk"),
         _ => {}
     }
 }
@@ -178,11 +238,26 @@ fn connect_extra(command: &mut Command, extra: Extra<'_>) {
         Feature::Resumption(Sessions::Id) => {
             command.arg("-no_ticket");
         }
-        Feature::KeyUpdate(_) => {
+        Feature::KeyUpdate(_) | Feature::Compression(_) => {
             command.args(["-msg", "-msgfile"]).arg(trace(extra.scratch, false));
+        }
+        Feature::RawKey(Owner::Client) => _ = command.arg("-enable_client_rpk"),
+        Feature::RawKey(Owner::Server) => {
+            command.arg("-enable_server_rpk");
+            if let Some(key) = extra.peer_key {
+                expect_key(command, key);
+            }
         }
         _ => {}
     }
+}
+
+/// The key it expects comes by a TLSA record, here of the whole key. RFC 7671 5.1
+fn expect_key(command: &mut Command, key: &Path) {
+    let key = fs::read(key.with_extension(DER)).unwrap_or_default();
+    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    command.args(["-dane_tlsa_domain", SERVER_NAME]);
+    command.args(["-dane_tlsa_rrdata", &format!("3 1 0 {key}")]);
 }
 
 fn present(command: &mut Command, credential: &Credential) {

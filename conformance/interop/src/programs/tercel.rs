@@ -160,6 +160,10 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
         Feature::KeyUpdate(Update::BySubject) => {
             command.arg("--update-key");
         }
+        // Of those that some programs offer together.
+        Feature::Compression(compression) => {
+            command.args(["--certificate-compression", compression.name()]);
+        }
         Feature::RecordSizeLimit(Owner::Server) => {
             command.args(["--record-size-limit", &RECORD_LIMIT.to_string()]);
         }
@@ -178,8 +182,9 @@ fn connect_extra(command: &mut Command, extra: Extra<'_>) {
         Feature::KeyUpdate(Update::BySubject) => {
             command.arg("--update-key");
         }
-        Feature::Compression(_) => {
-            command.arg("--compressed-certificates");
+        Feature::Compression(compression) => {
+            command.args(["--compressed-certificates", "--certificate-compression"]);
+            command.arg(compression.name());
         }
         Feature::RecordSizeLimit(Owner::Server) => {
             // A server may name its limit only to a client that has named one. RFC 8449 4

@@ -1,12 +1,17 @@
 //! BoringSSL, as the `boring` crate builds it.
+//!
+//! Its server resumes. Its client does not here, because that crate's way to give it a session is `unsafe`, and
+//! it has none to early data.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use boring::ssl::{
-    HandshakeError, ShutdownResult, Ssl, SslContext, SslContextBuilder, SslFiletype, SslMethod,
-    SslMode, SslStream, SslVerifyMode, SslVersion,
+    CertificateCompressionAlgorithm, CertificateCompressor, HandshakeError, ShutdownResult, Ssl,
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslMode, SslOptions, SslStream,
+    SslVerifyMode, SslVersion,
 };
 use boring::x509::X509Name;
 use tercel_peers::{Options, Peer, Tls, Version};
@@ -18,22 +23,32 @@ fn main() -> Result<()> {
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768",
         limits: "group hybrid suite1.2",
         remark: "",
-        as_client: "",
-        as_server: "",
+        as_client: "certificate-brotli",
+        as_server: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless certificate-brotli",
         accept,
         connect,
     })
 }
 
 fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
+    // One for all connections: it holds the sessions and the tickets' keys.
+    static CONTEXT: OnceLock<SslContext> = OnceLock::new();
+    let context = server_context(options)?;
+    let ssl = Ssl::new(CONTEXT.get_or_init(|| context))?;
+    Ok(Box::new(Stream(ssl.accept(tcp).map_err(explain)?)))
+}
+
+fn server_context(options: &Options) -> Result<SslContext> {
     let mut builder = context(options)?;
     if let Some(file) = &options.client_ca {
         builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
         builder.set_ca_file(file)?;
         builder.set_client_ca_list(X509Name::load_client_ca_file(file)?);
     }
-    let ssl = Ssl::new(&builder.build())?;
-    Ok(Box::new(Stream(ssl.accept(tcp).map_err(explain)?)))
+    if options.shows("resume-1.2-id") {
+        builder.set_options(SslOptions::NO_TICKET);
+    }
+    Ok(builder.build())
 }
 
 fn connect(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
@@ -62,10 +77,9 @@ fn context(options: &Options) -> Result<SslContextBuilder> {
     });
     builder.set_min_proto_version(Some(version.unwrap_or(SslVersion::TLS1_2)))?;
     builder.set_max_proto_version(version)?;
-    match options.openssl_suite() {
-        Some((Version::Tls12, suite)) => builder.set_cipher_list(&suite)?,
-        // TLS 1.3 suites cannot be chosen in BoringSSL.
-        _ => {}
+    // TLS 1.3 suites cannot be chosen in BoringSSL.
+    if let Some((Version::Tls12, suite)) = options.openssl_suite() {
+        builder.set_cipher_list(&suite)?;
     }
     if let Some(group) = options.openssl_group() {
         builder.set_curves_list(group)?;
@@ -74,7 +88,29 @@ fn context(options: &Options) -> Result<SslContextBuilder> {
         builder.set_certificate_chain_file(chain)?;
         builder.set_private_key_file(key, SslFiletype::PEM)?;
     }
+    if options.shows("certificate-brotli") {
+        builder.add_certificate_compression_algorithm(Brotli)?;
+    }
     Ok(builder)
+}
+
+/// BoringSSL brings no compression of its own, only the place for one. It tells when it is used.
+struct Brotli;
+
+impl CertificateCompressor for Brotli {
+    const ALGORITHM: CertificateCompressionAlgorithm = CertificateCompressionAlgorithm::BROTLI;
+    const CAN_COMPRESS: bool = true;
+    const CAN_DECOMPRESS: bool = true;
+
+    fn compress<W: Write>(&self, mut input: &[u8], output: &mut W) -> io::Result<()> {
+        eprintln!("certificate compressed");
+        brotli::BrotliCompress(&mut input, output, &Default::default()).map(drop)
+    }
+
+    fn decompress<W: Write>(&self, mut input: &[u8], output: &mut W) -> io::Result<()> {
+        eprintln!("certificate compressed");
+        brotli::BrotliDecompress(&mut input, output)
+    }
 }
 
 fn explain(error: HandshakeError<TcpStream>) -> anyhow::Error {
@@ -109,5 +145,9 @@ impl Tls for Stream {
             Ok(ShutdownResult::Sent | ShutdownResult::Received) => Ok(()),
             Err(error) => Err(error.into_io_error().unwrap_or_else(io::Error::other)),
         }
+    }
+
+    fn resumed(&self) -> Option<bool> {
+        Some(self.0.ssl().session_reused())
     }
 }

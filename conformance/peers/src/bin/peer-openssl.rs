@@ -1,113 +1,14 @@
-//! OpenSSL, a version built from source and newer than the distributions'.
+//! OpenSSL's own program, which `../../openssl` builds.
+//!
+//! The harness knows its command line (`programs/openssl.rs` there); here it is only started.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
-use anyhow::Result;
-use openssl::ssl::{
-    HandshakeError, ShutdownResult, Ssl, SslContext, SslContextBuilder, SslFiletype, SslMethod,
-    SslMode, SslStream, SslVerifyMode, SslVersion,
-};
-use openssl::x509::X509Name;
-use tercel_peers::{Options, Peer, Tls, Version};
+use anyhow::{Error, Result};
 
 fn main() -> Result<()> {
-    tercel_peers::run(&Peer {
-        keys: "rsa2048 p256 p384 p521 ed25519",
-        groups: "x25519 secp256r1 secp384r1 secp521r1 \
-                 X25519MLKEM768 SecP256r1MLKEM768 SecP384r1MLKEM1024",
-        limits: "group hybrid suite1.2 suite1.3",
-        remark: "",
-        as_client: "",
-        as_server: "",
-        accept,
-        connect,
-    })
-}
-
-fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    let mut builder = context(options)?;
-    if let Some(file) = &options.client_ca {
-        builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
-        builder.set_ca_file(file)?;
-        builder.set_client_ca_list(X509Name::load_client_ca_file(file)?);
-    }
-    let ssl = Ssl::new(&builder.build())?;
-    Ok(Box::new(Stream(ssl.accept(tcp).map_err(explain)?)))
-}
-
-fn connect(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    let mut builder = context(options)?;
-    builder.set_verify(SslVerifyMode::PEER);
-    builder.set_ca_file(options.roots()?)?;
-    let mut ssl = Ssl::new(&builder.build())?;
-    match options.name.parse::<IpAddr>() {
-        Ok(address) => ssl.param_mut().set_ip(address)?,
-        Err(_) => {
-            ssl.set_hostname(&options.name)?;
-            ssl.param_mut().set_host(&options.name)?;
-        }
-    }
-    Ok(Box::new(Stream(ssl.connect(tcp).map_err(explain)?)))
-}
-
-fn context(options: &Options) -> Result<SslContextBuilder> {
-    let mut builder = SslContext::builder(SslMethod::tls())?;
-    builder.set_mode(
-        SslMode::AUTO_RETRY | SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER,
-    );
-    let version = options.version.map(|version| match version {
-        Version::Tls12 => SslVersion::TLS1_2,
-        Version::Tls13 => SslVersion::TLS1_3,
-    });
-    builder.set_min_proto_version(Some(version.unwrap_or(SslVersion::TLS1_2)))?;
-    builder.set_max_proto_version(version)?;
-    match options.openssl_suite() {
-        Some((Version::Tls12, suite)) => builder.set_cipher_list(&suite)?,
-        Some((Version::Tls13, suite)) => builder.set_ciphersuites(&suite)?,
-        None => {}
-    }
-    if let Some(group) = options.openssl_group() {
-        builder.set_groups_list(group)?;
-    }
-    if let Some((chain, key)) = options.credential() {
-        builder.set_certificate_chain_file(chain)?;
-        builder.set_private_key_file(key, SslFiletype::PEM)?;
-    }
-    Ok(builder)
-}
-
-fn explain(error: HandshakeError<TcpStream>) -> anyhow::Error {
-    anyhow::Error::msg(error.to_string())
-}
-
-struct Stream(SslStream<TcpStream>);
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-impl Tls for Stream {
-    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        self.0.get_ref().set_nonblocking(on)
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        match self.0.shutdown() {
-            Ok(ShutdownResult::Sent | ShutdownResult::Received) => Ok(()),
-            Err(error) => Err(error.into_io_error().unwrap_or_else(io::Error::other)),
-        }
-    }
+    // Comes back only if the program could not be started.
+    Err(Error::new(Command::new(tercel_peers_openssl::PROGRAM).args(env::args_os().skip(1)).exec()))
 }

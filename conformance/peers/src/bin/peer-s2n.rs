@@ -4,10 +4,14 @@ use std::fs;
 use std::future::Future;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream as StdTcpStream;
-use std::time::Duration;
+use std::pin::Pin;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use s2n_tls::config::{Builder, Config};
+use s2n_tls::callbacks::{ConnectionFuture, SessionTicket, SessionTicketCallback};
+use s2n_tls::config::{Builder, Config, ConnectionInitializer};
+use s2n_tls::connection::Connection;
 use s2n_tls::enums::ClientAuthType;
 use s2n_tls::security::Policy;
 use s2n_tls_tokio::{TlsAcceptor, TlsConnector, TlsStream};
@@ -24,14 +28,22 @@ fn main() -> Result<()> {
                  X25519MLKEM768 SecP256r1MLKEM768 SecP384r1MLKEM1024",
         limits: "",
         remark: "lacks alerts",
-        as_client: "",
-        as_server: "",
+        as_client: "resume-1.2-ticket resume-1.3-stateless resume-1.3-stateful",
+        as_server: "resume-1.2-ticket resume-1.3-stateless",
         accept,
         connect,
     })
 }
 
 fn accept(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
+    // One for all connections: it holds the tickets' key.
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    let config = server_config(options)?;
+    let acceptor = TlsAcceptor::new(CONFIG.get_or_init(|| config).clone());
+    finish(tcp, async |tcp| acceptor.accept(tcp).await)
+}
+
+fn server_config(options: &Options) -> Result<Config> {
     let mut builder = builder(options)?;
     match &options.client_ca {
         Some(file) => {
@@ -42,8 +54,11 @@ fn accept(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
         }
         None => drop(builder.set_client_auth_type(ClientAuthType::None)?),
     }
-    let acceptor = TlsAcceptor::new(builder.build()?);
-    finish(tcp, async |tcp| acceptor.accept(tcp).await)
+    if options.shows("resume-1.2-ticket") || options.shows("resume-1.3-stateless") {
+        // Nothing here is a secret.
+        builder.add_session_ticket_key(b"key", &[7; 32], SystemTime::now())?;
+    }
+    Ok(builder.build()?)
 }
 
 fn connect(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
@@ -52,8 +67,36 @@ fn connect(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
     if options.cert.is_some() {
         builder.set_client_auth_type(ClientAuthType::Optional)?;
     }
+    builder.set_session_ticket_callback(Tickets)?.set_connection_initializer(Tickets)?;
     let connector = TlsConnector::new(builder.build()?);
     finish(tcp, async |tcp| connector.connect(&options.name, tcp).await)
+}
+
+/// The newest ticket of all connections, which the next one takes.
+struct Tickets;
+
+static TICKET: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+impl SessionTicketCallback for Tickets {
+    fn on_session_ticket(&self, _: &mut Connection, ticket: &SessionTicket) {
+        let mut bytes = vec![0; ticket.len().unwrap_or_default()];
+        if ticket.data(&mut bytes).is_ok() {
+            *TICKET.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+        }
+    }
+}
+
+impl ConnectionInitializer for Tickets {
+    fn initialize_connection(
+        &self,
+        connection: &mut Connection,
+    ) -> Result<Option<Pin<Box<dyn ConnectionFuture>>>, s2n_tls::error::Error> {
+        let ticket = TICKET.lock().unwrap_or_else(PoisonError::into_inner);
+        if !ticket.is_empty() {
+            connection.set_session_ticket(&ticket)?;
+        }
+        Ok(None)
+    }
 }
 
 struct AnyName;
@@ -138,5 +181,9 @@ impl Tls for Stream {
         // This also waits for the other side's close_notify, after which s2n reads no more.
         self.closed = true;
         self.runtime.block_on(self.tls.shutdown())
+    }
+
+    fn resumed(&self) -> Option<bool> {
+        Some(self.tls.as_ref().resumed())
     }
 }

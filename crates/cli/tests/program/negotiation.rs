@@ -1,6 +1,10 @@
 //! What is negotiated is what the options say, and both sides report the same.
 
-use super::support::{Folder, Leaf, Server, refs};
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use super::support::{Folder, Leaf, Server, refs, tercel};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
@@ -130,5 +134,29 @@ fn keys_are_logged_only_when_told_and_privately() {
             let mode = std::fs::metadata(&file).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
+    }
+}
+
+#[test]
+fn only_the_compressions_named_are_offered() {
+    let server = Server::start(&[]);
+    for (names, extension) in
+        [("zlib", &[0, 27, 0, 3, 2, 0, 1][..]), ("brotli:zlib", &[0, 27, 0, 5, 4, 0, 2, 0, 1])]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut command = tercel();
+        command.arg("connect").arg(listener.local_addr().unwrap().to_string());
+        command.args(["--ca", &server.ca, "--compressed-certificates"]);
+        command.args(["--certificate-compression", names]);
+        let mut client = command.stderr(Stdio::null()).stdin(Stdio::null()).spawn().unwrap();
+        let mut tcp = listener.accept().unwrap().0;
+        let mut hello = vec![0; 5];
+        tcp.read_exact(&mut hello).unwrap();
+        let length = usize::from(u16::from_be_bytes([hello[3], hello[4]]));
+        hello.resize(length, 0);
+        tcp.read_exact(&mut hello).unwrap();
+        drop(tcp);
+        client.wait().unwrap();
+        assert!(hello.windows(extension.len()).any(|part| part == extension), "{names}");
     }
 }

@@ -15,6 +15,7 @@ use crate::handshake::hello::group;
 use crate::keys::suite::{self, Suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
+use crate::session::state::Session;
 
 /// The parts of a configuration that do not depend on the side.
 #[derive(Clone)]
@@ -271,6 +272,15 @@ impl Common {
     /// Whether a suite of TLS 1.3 has this hash.
     pub(crate) fn has_hash13(&self, hash: HashAlgorithm) -> bool {
         self.usable_suites().any(|suite| suite.is_tls13() && suite.hash == hash)
+    }
+
+    /// Whether a full handshake could still rest on what this session does: the peer's signature, and in TLS 1.2,
+    /// where resuming exchanges no keys, the group.
+    pub(crate) fn allows(&self, session: &Session) -> bool {
+        let exchanged = session.group.filter(|_| session.version == ProtocolVersion::TLS1_2);
+        let signed = session.peer_signature_scheme;
+        exchanged.is_none_or(|group| self.groups.contains(&group))
+            && signed.is_none_or(|scheme| self.signature_schemes.contains(&scheme))
     }
 
     pub(crate) fn has_version(&self, version: ProtocolVersion) -> bool {

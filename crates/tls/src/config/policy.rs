@@ -58,9 +58,12 @@ pub trait FindPreSharedKey: Send + Sync {
     fn find_pre_shared_key(&self, request: &PreSharedKeyRequest<'_>) -> Option<Arc<PreSharedKey>>;
 
     /// Whether a session may be resumed that was made with the key of this
-    /// [external identity](PreSharedKey::external_identity). Default: yes, until the session ends.
-    fn knows(&self, external_identity: &[u8]) -> bool {
-        let _ = external_identity;
+    /// [external identity](PreSharedKey::external_identity) and [fingerprint](PreSharedKey::fingerprint): the
+    /// identity alone does not tell a key from the one that took its place. Default: yes, until the session
+    /// ends; see [`find_pre_shared_key`](crate::ServerConfigBuilder::find_pre_shared_key) for where the
+    /// question is asked.
+    fn knows(&self, external_identity: &[u8], fingerprint: &[u8; 32]) -> bool {
+        let _ = (external_identity, fingerprint);
         true
     }
 }

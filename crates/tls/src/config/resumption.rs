@@ -7,10 +7,11 @@ use std::sync::Arc;
 use tercel_crypto::{Hash, HashAlgorithm};
 
 use super::common::{Common, ConfigError};
-use super::policy::{AdmitEarlyData, Policy, VerifyPeer};
+use super::policy::{AdmitEarlyData, FindPreSharedKey, Policy, VerifyPeer};
 use super::pre_shared_key::PreSharedKey;
 use super::server::ClientAuth;
 use crate::session::client_store::ClientSessionStore;
+use crate::session::state::Session;
 use crate::session::store::SessionStore;
 use crate::ticket::TicketSealer;
 
@@ -40,6 +41,8 @@ pub(crate) struct ServerResumption {
     pub(crate) label: Vec<u8>,
     /// The name under which sessions of this configuration are known, see [`context`].
     pub(crate) context: Vec<u8>,
+    /// The same for sessions of external pre-shared keys, see [`context_of_keys`].
+    pub(crate) context_of_keys: Vec<u8>,
 }
 
 impl ServerResumption {
@@ -57,7 +60,13 @@ impl ServerResumption {
             across_names: false,
             label: Vec::new(),
             context: Vec::new(),
+            context_of_keys: Vec::new(),
         }
+    }
+
+    /// What this session has to be bound to.
+    pub(crate) fn context_for(&self, session: &Session) -> &Vec<u8> {
+        if session.pre_shared_key.is_some() { &self.context_of_keys } else { &self.context }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -65,13 +74,13 @@ impl ServerResumption {
     }
 }
 
-/// Binds sessions to a configuration: its label, what it demands of clients and what it keeps of them. A
-/// session made under one policy never satisfies another.
+/// Binds sessions to a configuration: its label, what it demands of clients and what it keeps of them; where
+/// clients are not judged again, also what it trusts. A session made under one policy never satisfies another.
 pub(crate) fn context(
     resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
-) -> Vec<u8> {
+) -> Result<Vec<u8>, ConfigError> {
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     let mut add = |part: &[u8]| {
         hash.update(&part.len().to_be_bytes());
@@ -89,7 +98,46 @@ pub(crate) fn context(
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));
     }
-    hash.finish().get(..16).unwrap_or_default().to_vec()
+    let verifier = verifier.filter(|_| !resumption.verify_again && demand != ClientAuth::None);
+    if let Some(verifier) = verifier {
+        add(b"not verified again");
+        add(&match fingerprint(verifier) {
+            Some(trusted) => trusted,
+            None => unknown(&resumption.label)?,
+        });
+    }
+    Ok(hash.finish().get(..16).unwrap_or_default().to_vec())
+}
+
+/// Binds sessions of external pre-shared keys. A finder says later whether it still knows a key; an application
+/// that is asked for keys is not asked that, so its sessions are for nobody else.
+pub(crate) fn context_of_keys(
+    resumption: &ServerResumption,
+    keys: Option<&Policy<dyn FindPreSharedKey>>,
+) -> Result<Vec<u8>, ConfigError> {
+    let mut context = resumption.context.clone();
+    if let Some(Policy::Ask) = keys {
+        context.extend_from_slice(&unknown(&resumption.label)?);
+    }
+    Ok(context)
+}
+
+/// What a verifier decides by, if that can be told.
+fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
+    match verifier {
+        Policy::Here(verifier) => verifier.fingerprint(),
+        Policy::Ask => None,
+    }
+}
+
+/// Stands for what cannot be told: the label has to tell configurations apart, and without a label nothing
+/// is shared with any other.
+fn unknown(label: &[u8]) -> Result<[u8; 32], ConfigError> {
+    let mut unknown = [0_u8; 32];
+    if label.is_empty() {
+        tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
+    }
+    Ok(unknown)
 }
 
 /// A client's side of resumption.
@@ -129,14 +177,9 @@ pub(crate) fn client_context(
     shows_credentials: bool,
     pre_shared_keys: &[Arc<PreSharedKey>],
 ) -> Result<[u8; 32], ConfigError> {
-    let trusted = match verifier {
-        Policy::Here(verifier) => verifier.fingerprint(),
-        Policy::Ask => None,
-    };
-    let mut unknown = [0_u8; 32];
-    if (trusted.is_none() || shows_credentials) && label.is_empty() {
-        tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
-    }
+    let trusted = fingerprint(verifier);
+    let can_tell = trusted.is_some() && !shows_credentials;
+    let unknown = if can_tell { [0; 32] } else { unknown(label)? };
     let trusted = trusted.unwrap_or_default();
     let fixed: [&[u8]; 3] = [label, &trusted, &unknown];
     let mut hash = Hash::new(HashAlgorithm::Sha256);

@@ -20,7 +20,7 @@ use super::policy::{
 };
 use super::pre_shared_key::PreSharedKey;
 use super::pre_shared_key::set::PreSharedKeys;
-use super::resumption::{ServerResumption, context};
+use super::resumption::{ServerResumption, context, context_of_keys};
 use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
 use crate::session::store::SessionStore;
@@ -176,7 +176,9 @@ impl ServerConfigBuilder {
     }
 
     /// Finds pre-shared keys by another object, or by asking: for keys in a database, or a set of
-    /// [`PreSharedKeys`] that is to be replaced while the server runs.
+    /// [`PreSharedKeys`] that is to be replaced while the server runs. Who is asked is not asked about the
+    /// sessions of keys: those are good until they end, for configurations with the same
+    /// [label](Self::session_context), and without a label for this one alone.
     #[must_use]
     pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
         self.pre_shared_keys = Some(find);
@@ -294,7 +296,8 @@ impl ServerConfigBuilder {
     }
 
     /// What this configuration is called, so that its sessions are resumed under no other that shares its
-    /// keys or store. What it demands of clients is part of that in any case.
+    /// keys or store. What it demands of clients is part of that in any case; what it trusts is where
+    /// clients are not judged again, see [`Self::verify_resumed`].
     #[must_use]
     pub fn session_context(mut self, label: &[u8]) -> Self {
         self.resumption.label = label.to_vec();
@@ -371,7 +374,8 @@ impl ServerConfigBuilder {
         if resumption.digests_only && resumption.verify_again {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
-        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref());
+        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref())?;
+        resumption.context_of_keys = context_of_keys(&resumption, self.pre_shared_keys.as_ref())?;
         Ok(Arc::new(ServerConfig {
             common,
             credentials,

@@ -9,7 +9,9 @@ impl ServerConfigBuilder {
     /// and time; if it is refused, the handshake is a full one. Default: on.
     ///
     /// Switched off, who was accepted once can come back for as long as the session lasts, up to seven
-    /// days, also if the certificate expires or is revoked in the meantime.
+    /// days, also if the certificate expires or is revoked in the meantime. Sessions are then only for
+    /// configurations that trust the same roots. With a verifier of another kind, only those with one
+    /// [label](Self::session_context) share them, and equal labels must mean equal decisions.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
         self.resumption.verify_again = on;

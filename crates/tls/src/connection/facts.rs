@@ -61,7 +61,21 @@ pub struct Facts {
 pub(crate) struct Rare {
     peer_certificate_digest: Option<[u8; 32]>,
     new_sessions: Vec<NewSession>,
-    pre_shared_key: Option<Vec<u8>>,
+    pre_shared_key: Option<UsedKey>,
+}
+
+/// Which external pre-shared key was used.
+#[derive(Clone)]
+pub(crate) struct UsedKey {
+    /// Never empty.
+    pub(crate) external_identity: Vec<u8>,
+    pub(crate) fingerprint: [u8; 32],
+}
+
+impl core::fmt::Debug for UsedKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("UsedKey { .. }")
+    }
 }
 
 /// A session that a server's application is to keep, because its configuration asks.
@@ -138,11 +152,15 @@ impl Facts {
     /// [outside of TLS](crate::PreSharedKey::external_identity). Neither side showed a certificate then.
     #[must_use]
     pub fn pre_shared_key(&self) -> Option<&[u8]> {
-        self.rare.as_ref()?.pre_shared_key.as_deref()
+        self.used_key().map(|key| key.external_identity.as_slice())
     }
 
-    pub(crate) fn set_pre_shared_key(&mut self, external_identity: Vec<u8>) {
-        self.rare.get_or_insert_default().pre_shared_key = Some(external_identity);
+    pub(crate) fn used_key(&self) -> Option<&UsedKey> {
+        self.rare.as_ref()?.pre_shared_key.as_ref()
+    }
+
+    pub(crate) fn set_pre_shared_key(&mut self, key: UsedKey) {
+        self.rare.get_or_insert_default().pre_shared_key = Some(key);
     }
 
     pub(crate) fn new_sessions(&self) -> &[NewSession] {

@@ -81,8 +81,13 @@ impl PostHandshake {
                 self.tickets = None;
             }
         }
+        self.check_uninterrupted()
+    }
+
+    /// No handshake message is half there, and no answer. RFC 9846 5.1, 4.7.2
+    fn check_uninterrupted(&self) -> Result<(), Error> {
         if let Some(authentication) = &self.authentication {
-            authentication.application_data()?;
+            authentication.check_uninterrupted()?;
         }
         if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }
@@ -136,7 +141,14 @@ impl PostHandshake {
                 while let Some(message) = self.joiner.next()? {
                     self.message(&message, opener, link)?;
                 }
-                Ok(After::GoOn)
+                // A large message that has no place need not come whole to be refused: nobody would wait for
+                // the rest of it.
+                match self.joiner.waiting().first() {
+                    Some(kind) if !self.has_place(HandshakeType(*kind)) => {
+                        Err(self.out_of_place(HandshakeType(*kind)))
+                    }
+                    _ => Ok(After::GoOn),
+                }
             }
             _ => Err(Peer::UnexpectedRecord.into()),
         }
@@ -151,11 +163,8 @@ impl PostHandshake {
             }
             _ => {
                 ignorable(level, description, self.version, &mut self.warnings_in_a_row)?;
-                // What ends nothing may not split a message either. RFC 9846 5.1
-                if !self.joiner.is_empty() {
-                    return Err(Peer::InterruptedHandshakeMessage.into());
-                }
-                Ok(After::GoOn)
+                // What ends nothing may not split a message either, nor an answer. RFC 9846 5.1, 4.7.2
+                self.check_uninterrupted().map(|()| After::GoOn)
             }
         }
     }
@@ -164,12 +173,7 @@ impl PostHandshake {
         let kind = HandshakeType(message.first().copied().unwrap_or_default());
         let body = message.get(4..).unwrap_or_default();
         if self.version != ProtocolVersion::TLS1_3 {
-            // We neither start nor grant another handshake. RFC 5246 7.4.1.1
-            return Err(match (kind, self.side) {
-                (HandshakeType::HELLO_REQUEST, Side::Client)
-                | (HandshakeType::CLIENT_HELLO, Side::Server) => Peer::Renegotiation.into(),
-                _ => Peer::UnexpectedMessage.into(),
-            });
+            return Err(self.out_of_place(kind));
         }
         let secret = self.keys.as_ref().and_then(Keys::traffic_secret);
         if let (Some(authentication), Some(secret)) = (&mut self.authentication, secret) {
@@ -190,7 +194,28 @@ impl PostHandshake {
                 }
                 Ok(())
             }
-            _ => Err(Peer::UnexpectedMessage.into()),
+            _ => Err(self.out_of_place(kind)),
+        }
+    }
+
+    /// Whether a message of this kind may come now, or what comes instead is for [`Self::message`] to say.
+    fn has_place(&self, kind: HandshakeType) -> bool {
+        match (kind, self.side) {
+            _ if self.version != ProtocolVersion::TLS1_3 => false,
+            (HandshakeType::KEY_UPDATE, _) | (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
+                true
+            }
+            _ => self.authentication.as_ref().is_some_and(|known| known.has_place(kind)),
+        }
+    }
+
+    fn out_of_place(&self, kind: HandshakeType) -> Error {
+        match (self.version, kind, self.side) {
+            (ProtocolVersion::TLS1_3, _, _) => Peer::UnexpectedMessage.into(),
+            // We neither start nor grant another handshake. RFC 5246 7.4.1.1
+            (_, HandshakeType::HELLO_REQUEST, Side::Client)
+            | (_, HandshakeType::CLIENT_HELLO, Side::Server) => Peer::Renegotiation.into(),
+            _ => Peer::UnexpectedMessage.into(),
         }
     }
 

@@ -11,7 +11,7 @@ use super::authentication::server::ClientCertificate;
 use super::buffer::Received;
 use super::receiver::{Filled, Opened};
 use crate::config::server::ClientAuth;
-use crate::error::{Error, Local};
+use crate::error::{Error, Local, Peer};
 use crate::record::limits;
 
 /// A TLS stream over anything that reads and writes.
@@ -48,6 +48,19 @@ impl<T: Read + Write> Stream<T> {
             sealed: Vec::new(),
             certificates: Vec::new(),
         }
+    }
+
+    /// The same, with records that the handshake has left to send. What the transport does not take now goes
+    /// ahead of everything else, or the peer would lose count of the records.
+    pub(crate) fn with_unsent(
+        transport: T,
+        connection: Connection,
+        received: Received,
+        sealed: Vec<u8>,
+    ) -> Self {
+        let mut stream = Self { sealed, ..Self::new(transport, connection, received) };
+        let _ = stream.send_sealed().and_then(|()| stream.transport.flush());
+        stream
     }
 
     /// The connection.
@@ -103,6 +116,9 @@ impl<T: Read + Write> Stream<T> {
     /// Server: asks for the client's certificate and waits for the answer (TLS 1.3). Data that comes
     /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
     /// that declines is refused. RFC 9846 4.7.2
+    ///
+    /// A certificate that comes back is judged only if [`ClientCertificate::is_verified`] says so: where the
+    /// configuration asks, that is left to the caller.
     ///
     /// # Errors
     /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead
@@ -178,10 +194,18 @@ impl<T: Read + Write> Stream<T> {
         result
     }
 
-    /// Whatever the receiver made necessary leaves now, errors' alerts included.
+    /// Whatever the receiver made necessary leaves now, errors' alerts included. Nothing is put behind what
+    /// the transport does not take: a peer that asks for key updates and does not read could have us hold
+    /// any amount of them.
     fn send_control(&mut self) -> io::Result<()> {
+        let waited = !self.sealed.is_empty();
+        self.send_sealed()?;
         self.connection.sender.control(&mut self.sealed).map_err(to_io)?;
-        self.send_sealed()
+        if waited || !self.sealed.is_empty() {
+            self.send_sealed()?;
+            self.transport.flush()?;
+        }
+        Ok(())
     }
 
     fn take_opened(&mut self, out: &mut [u8]) -> usize {
@@ -210,8 +234,12 @@ impl<T: Read + Write> Stream<T> {
         Ok(Aside::Something)
     }
 
-    /// Answers a request for our certificate as the configuration says. RFC 9846 4.7.2
+    /// Answers a request for our certificate as the configuration says. A server that asks on and on, and
+    /// takes no answer, is refused. RFC 9846 4.7.2
     fn answer(&mut self, request: CertificateRequested) -> Result<(), Error> {
+        if self.sealed.len() > limits::MAX_HELD_DATA {
+            return Err(Peer::TooManyCertificateRequests.into());
+        }
         let credential = request.select()?;
         let sender = &mut self.connection.sender;
         match sender.authenticate(request, credential.as_ref(), &mut self.sealed) {
@@ -241,7 +269,10 @@ impl<T: Read + Write> Read for Stream<T> {
             let filled = self.connection.receiver.open_into(&mut self.received, out);
             let filled = match filled {
                 Ok(Filled::TooSmall) => match self.open_aside() {
-                    Ok(_) => continue,
+                    Ok(_) => {
+                        let _ = self.send_control();
+                        continue;
+                    }
                     Err(error) => Err(error),
                 },
                 other => other,

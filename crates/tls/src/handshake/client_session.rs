@@ -45,13 +45,13 @@ pub(crate) async fn offerable(
     if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
         return Ok(None);
     }
-    if !(elsewhere || config.resumption.verify_again) || session.peer_chain.is_empty() {
+    if !(elsewhere || config.resumption.verify_again) || !session.has_peer() {
         return Ok(Some(session));
     }
     let shown = Shown {
         side: Side::Server,
         chain: core::mem::take(&mut session.peer_chain),
-        raw_public_key: None,
+        raw_public_key: session.peer_raw_public_key.take(),
         ocsp_requested: config.request_ocsp,
         ocsp_response: session.ocsp_response.take(),
         signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
@@ -59,6 +59,7 @@ pub(crate) async fn offerable(
     let now = config.common.clock.now();
     let verdict = identity::judge(flow, &config.verifier, &shown, Some(&to.name), now).await?;
     session.peer_chain = shown.chain;
+    session.peer_raw_public_key = shown.raw_public_key;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
     Ok(verdict.is_ok().then_some(session))
@@ -78,7 +79,7 @@ fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
         return None;
     }
     let offered = config.common.usable_suites().any(|suite| suite == session.suite);
-    offered.then_some(session)
+    (offered && config.common.allows(&session)).then_some(session)
 }
 
 /// Whether a hello has room for the ticket or the id.

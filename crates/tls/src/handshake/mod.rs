@@ -223,15 +223,17 @@ impl Handshake {
         let (mut received, mut out) = (Received::new(), Vec::new());
         loop {
             let step = self.advance(&mut received, &mut out);
+            let step = match step {
+                // A server of TLS 1.3 ends with tickets: that they cannot be sent is no error of the handshake.
+                Ok(Next::Connected(connection)) if ends_with_tickets(self.side, &connection) => {
+                    return Ok(Stream::with_unsent(transport, *connection, received, out));
+                }
+                step => step,
+            };
             let sent = transport.write_all(&out).and_then(|()| transport.flush());
             out.clear();
             let next = step.map_err(to_io)?;
-            // A server of TLS 1.3 ends with tickets: that they cannot be sent is no error of the handshake.
-            let only_tickets = self.side == Side::Server
-                && matches!(&next, Next::Connected(connection) if connection.facts.version == ProtocolVersion::TLS1_3);
-            if !only_tickets {
-                sent?;
-            }
+            sent?;
             match next {
                 Next::Receive => {
                     if received.read_from(&mut transport)? == 0 {
@@ -253,6 +255,10 @@ impl core::fmt::Debug for Handshake {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Handshake").field("open", &self.open).finish_non_exhaustive()
     }
+}
+
+fn ends_with_tickets(side: Side, connection: &Connection) -> bool {
+    side == Side::Server && connection.facts.version == ProtocolVersion::TLS1_3
 }
 
 fn kind_of(question: &Question) -> Kind {

@@ -10,7 +10,7 @@ use tercel_wire::{ClientHello, PskKeyExchangeMode};
 use super::flow::{Flow, wrong_answer};
 use super::hello::negotiate;
 use super::question::{Answer, FindPreSharedKeyQuestion, Question, SharedHello};
-use crate::config::policy::{FindPreSharedKey, Policy};
+use crate::config::policy::Policy;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::pre_shared_key::request::PreSharedKeyRequest;
 use crate::config::server::ServerConfig;
@@ -25,15 +25,18 @@ pub(crate) async fn find(
     message: &SharedHello,
 ) -> Result<Option<Arc<PreSharedKey>>, Error> {
     let Some(policy) = &config.pre_shared_keys else { return Ok(None) };
-    if !goes_with_key_exchange(hello) {
+    if hello.extensions.pre_shared_key.is_none() || !goes_with_key_exchange(hello) {
         return Ok(None);
     }
+    // Once: a long list of suites costs something to go through.
+    let hashes = negotiate::hashes13(hello, config)?;
     let found = match policy {
-        Policy::Here(find) => decide(hello, config, &**find),
+        Policy::Here(find) => {
+            request(hello, &hashes).and_then(|request| find.find_pre_shared_key(&request))
+        }
         Policy::Ask => {
-            let hashes = negotiate::hashes13(hello, config)?;
             let hello = Arc::clone(message);
-            let question = FindPreSharedKeyQuestion { hello, hashes };
+            let question = FindPreSharedKeyQuestion { hello, hashes: hashes.clone() };
             match flow.ask(Question::FindPreSharedKey(question)).await {
                 Answer::PreSharedKey(found) => found,
                 _ => return Err(wrong_answer()),
@@ -42,7 +45,6 @@ pub(crate) async fn find(
     };
     // What was not offered or fits no suite was not found.
     let Some(key) = found else { return Ok(None) };
-    let hashes = negotiate::hashes13(hello, config)?;
     let fits = request(hello, &hashes).is_some_and(|request| request.fits(&key));
     Ok(fits.then_some(key))
 }
@@ -71,13 +73,4 @@ pub(crate) fn request<'a>(
         signature_schemes: hello.extensions.signature_algorithms,
         identities: hello.extensions.pre_shared_key?.identities,
     })
-}
-
-fn decide(
-    hello: &ClientHello<'_>,
-    config: &ServerConfig,
-    find: &dyn FindPreSharedKey,
-) -> Option<Arc<PreSharedKey>> {
-    let hashes = negotiate::hashes13(hello, config).ok()?;
-    find.find_pre_shared_key(&request(hello, &hashes)?)
 }

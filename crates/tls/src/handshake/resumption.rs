@@ -79,23 +79,31 @@ pub(crate) fn belongs(
     server_name: Option<&str>,
 ) -> bool {
     session.version == version
-        && session.context == config.resumption.context
+        && session.context == *config.resumption.context_for(session)
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
+        && config.common.allows(session)
+        && serves(session, config, server_name)
         && session.is_fresh(config.common.clock.now())
         && names_peer(session, config)
+}
+
+/// Whether a full handshake would be to this name. Who has an external key is asked for none.
+fn serves(session: &Session, config: &ServerConfig, server_name: Option<&str>) -> bool {
+    let ours = config.known_names.as_ref().filter(|_| session.pre_shared_key.is_none());
+    ours.is_none_or(|ours| !ours.refuses_name(server_name))
 }
 
 /// Whether a session says as much of the client as the configuration asks of a new one. What a pre-shared
 /// key did, a session of it does where that key still counts.
 fn names_peer(session: &Session, config: &ServerConfig) -> bool {
-    let Some(external_identity) = &session.pre_shared_key else {
+    let Some(key) = &session.pre_shared_key else {
         let required = config.client_auth == ClientAuth::Required;
         return !config.only_pre_shared_keys && (!required || session.has_peer());
     };
     match &config.pre_shared_keys {
         None => false,
-        Some(Policy::Here(keys)) => keys.knows(external_identity),
+        Some(Policy::Here(keys)) => keys.knows(&key.external_identity, &key.fingerprint),
         Some(Policy::Ask) => true,
     }
 }
@@ -137,7 +145,7 @@ pub(crate) fn template(
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
-    session.context.clone_from(&config.resumption.context);
+    session.context = config.resumption.context_for(&session).clone();
     // Tickets grow by this, so only who asked for it has it judged again.
     if config.request_ocsp {
         session.ocsp_response.clone_from(&facts.ocsp_response);

@@ -6,6 +6,8 @@
 use pki_types::CertificateDer;
 use tercel_wire::{Reader, Writer};
 
+use crate::connection::facts::UsedKey;
+
 pub(crate) fn write_chain(w: &mut Writer<'_>, chain: &[CertificateDer<'static>]) {
     w.vec24(|w| chain.iter().for_each(|certificate| w.opaque24(certificate)));
 }
@@ -17,6 +19,18 @@ pub(crate) fn read_chain(r: &mut Reader<'_>) -> Option<Vec<CertificateDer<'stati
         chain.push(CertificateDer::from(r.opaque24().ok()?.to_vec()));
     }
     Some(chain)
+}
+
+/// `external identity 2.. | fingerprint 32`, or an empty identity alone.
+pub(crate) fn write_used_key(w: &mut Writer<'_>, key: Option<&UsedKey>) {
+    w.opaque16(key.map_or(&[], |key| &key.external_identity));
+    w.bytes(key.map_or(&[], |key| &key.fingerprint));
+}
+
+pub(crate) fn read_used_key(r: &mut Reader<'_>) -> Option<Option<UsedKey>> {
+    let Some(external_identity) = not_empty(r.opaque16().ok()?) else { return Some(None) };
+    let fingerprint = *r.array().ok()?;
+    Some(Some(UsedKey { external_identity, fingerprint }))
 }
 
 /// A code point that may be absent; none that is ever agreed on is zero.

@@ -13,8 +13,10 @@ use tercel_wire::{
     CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
 };
 
-use super::parts::{not_empty, read_chain, read_code, read_name, write_chain};
-use crate::connection::facts::Facts;
+use super::parts::{
+    not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
+};
+use crate::connection::facts::{Facts, UsedKey};
 use crate::keys::suite::{self, Suite};
 
 /// A session that can be resumed.
@@ -49,8 +51,8 @@ pub(crate) struct Session {
     pub(crate) identity: Vec<u8>,
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
     pub(crate) by_ticket: bool,
-    /// The external identity of the pre-shared key behind it, which stands for the peer.
-    pub(crate) pre_shared_key: Option<Vec<u8>>,
+    /// The external pre-shared key behind it, which stands for the peer.
+    pub(crate) pre_shared_key: Option<UsedKey>,
     pub(crate) peer_chain: Vec<CertificateDer<'static>>,
     /// What the peer showed in place of a chain. RFC 7250
     pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
@@ -93,7 +95,7 @@ impl Session {
             context: Vec::new(),
             identity: Vec::new(),
             by_ticket: false,
-            pre_shared_key: facts.pre_shared_key().map(<[u8]>::to_vec),
+            pre_shared_key: facts.used_key().cloned(),
             peer_chain: facts.peer_chain.clone(),
             peer_raw_public_key: facts.peer_raw_public_key.clone(),
             peer_certificate_digest: facts.peer_certificate_digest().copied(),
@@ -106,8 +108,8 @@ impl Session {
     pub(crate) fn into_facts(self, facts: &mut Facts) {
         facts.server_certificate_type = self.server_certificate_type();
         facts.peer_signature_scheme = self.peer_signature_scheme;
-        if let Some(external_identity) = self.pre_shared_key {
-            facts.set_pre_shared_key(external_identity);
+        if let Some(key) = self.pre_shared_key {
+            facts.set_pre_shared_key(key);
         }
         facts.peer_chain = self.peer_chain;
         facts.peer_raw_public_key = self.peer_raw_public_key;
@@ -146,14 +148,7 @@ impl Session {
 
     /// The bytes for a seal, or `None` if a part is longer than its length field.
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
-        // Room from the start: what grows leaves its secret behind.
-        let chain: usize = self.peer_chain.iter().map(|certificate| certificate.len()).sum();
-        let stapled = self.ocsp_response.as_ref().map_or(0, Vec::len);
-        let timestamps = self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len);
-        let named = self.pre_shared_key.as_ref().map_or(0, Vec::len);
-        let parts = [chain, stapled, timestamps, self.identity.len(), named, 1024];
-        let room = parts.into_iter().fold(0_usize, usize::saturating_add);
-        let mut bytes = Vec::with_capacity(room);
+        let mut bytes = Vec::with_capacity(self.room());
         let mut w = Writer::new(&mut bytes);
         w.u8(FORMAT);
         w.u16(self.version.0);
@@ -172,7 +167,7 @@ impl Session {
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
         w.opaque8(&self.context);
         w.opaque16(&self.identity);
-        w.opaque16(self.pre_shared_key.as_deref().unwrap_or_default());
+        write_used_key(&mut w, self.pre_shared_key.as_ref());
         write_chain(&mut w, &self.peer_chain);
         w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
         w.opaque8(self.peer_certificate_digest.as_ref().map_or(&[], |digest| digest.as_slice()));
@@ -180,6 +175,22 @@ impl Session {
         w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
         w.finish().ok()?;
         Some(bytes)
+    }
+
+    /// At least the bytes of either form, from the start: what grows leaves its secret behind.
+    fn room(&self) -> usize {
+        let of_chain =
+            self.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
+        let parts = [
+            self.identity.len(),
+            self.pre_shared_key.as_ref().map_or(0, |key| key.external_identity.len()),
+            self.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
+            self.ocsp_response.as_ref().map_or(0, Vec::len),
+            self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len),
+            // Everything else is at most as long as its fields are, and those are short.
+            1024,
+        ];
+        parts.into_iter().chain(of_chain).fold(0_usize, usize::saturating_add)
     }
 
     /// The bytes for a store: those for a seal, and a checksum of them.
@@ -234,7 +245,7 @@ impl Session {
             alpn: not_empty(r.opaque8().ok()?),
             context: r.opaque8().ok()?.to_vec(),
             identity: r.opaque16().ok()?.to_vec(),
-            pre_shared_key: not_empty(r.opaque16().ok()?),
+            pre_shared_key: read_used_key(&mut r)?,
             peer_chain: read_chain(&mut r)?,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
             peer_certificate_digest: match r.opaque8().ok()? {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use tercel_crypto::Hash;
 use tercel_wire::{
-    Certificate, CertificateRequest, CertificateRequestExtensions, CertificateVerify, ContentType,
-    Finished, HandshakeMessage, HandshakeType, List, SignatureScheme,
+    AlertDescription, AlertLevel, Certificate, CertificateRequest, CertificateRequestExtensions,
+    CertificateVerify, ContentType, Finished, HandshakeMessage, HandshakeType, List,
+    SignatureScheme,
 };
 
 use super::adversary::{credential, name};
@@ -390,6 +391,10 @@ fn nothing_comes_between_the_messages_of_an_answer() {
         empty_data(&mut ends.client, &mut ends.to_server);
         assert_eq!(hear(&mut ends.server, &mut ends.to_server), interrupted());
         assert_eq!(begun().0.update(), interrupted());
+        let (mut ends, _) = begun();
+        let canceled = [AlertLevel::WARNING.0, AlertDescription::USER_CANCELED.0];
+        say(&mut ends.client, ContentType::ALERT, &canceled, &mut ends.to_server);
+        assert_eq!(hear(&mut ends.server, &mut ends.to_server), interrupted());
         let (mut ends, certificate) = begun();
         assert_eq!(ends.client_says(&certificate), interrupted());
         // Not even the beginning of another answer.
@@ -403,6 +408,27 @@ fn nothing_comes_between_the_messages_of_an_answer() {
     let certificate = parts.certificate();
     assert_eq!(ends.client_says(&certificate[..100]), Ok(Seen::Nothing));
     assert_eq!(ends.data(b"data"), bad(Peer::InterruptedHandshakeMessage));
+}
+
+#[test]
+fn of_a_message_without_a_place_not_even_a_part_is_kept() {
+    let unexpected = || bad(Peer::UnexpectedMessage);
+    let head = |kind: HandshakeType| [&[kind.0, 0, 0x40, 0][..], &[0; 100]].concat();
+    let late =
+        [HandshakeType::CERTIFICATE, HandshakeType::CERTIFICATE_VERIFY, HandshakeType::FINISHED];
+    for kind in [HandshakeType::NEW_SESSION_TICKET, HandshakeType::CLIENT_HELLO, late[0], late[1]] {
+        assert_eq!(Ends::new().client_says(&head(kind)), unexpected());
+    }
+    for kind in [HandshakeType::SERVER_HELLO, late[0], late[1]] {
+        assert_eq!(Ends::new().server_says(&head(kind)), unexpected());
+    }
+    // Nor of an answer, once it was given.
+    let mut ends = Ends::new();
+    let flight = Parts::to(&mut ends, ClientAuth::Required).flight();
+    assert_eq!(ends.client_says(&flight), Ok(Seen::Answered { verified: true }));
+    assert_eq!(ends.client_says(&head(HandshakeType::CERTIFICATE)), unexpected());
+    // One byte tells what it is to be.
+    assert_eq!(Ends::new().client_says(&[late[2].0]), unexpected());
 }
 
 #[test]

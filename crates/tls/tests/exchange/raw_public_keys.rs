@@ -3,8 +3,11 @@
 //! For: agreeing on a form, showing it, judging it. Must not know: message layouts.
 //! Next: `pair.rs`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tercel::crypto::SigningKey;
-use tercel::pki::RefusalReason;
+use tercel::pki::{Refusal, RefusalReason};
 use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel::wire::{
     AlertDescription, CertificateType, ExtensionType, HandshakeMessage, ProtocolVersion,
@@ -12,7 +15,8 @@ use tercel::wire::{
 };
 use tercel::{
     AcceptAnyPeer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, Credential,
-    CredentialError, Error, Peer, Policy, ServerConfig, ServerConfigBuilder,
+    CredentialError, Error, Peer, PeerIdentity, Policy, ServerConfig, ServerConfigBuilder,
+    TrustedRawKeys, VerifyPeer,
 };
 
 use crate::identity::{self, KINDS, Kind, NAME, credential, leaf, roots};
@@ -408,6 +412,43 @@ fn a_resumed_session_remembers_the_keys() {
             assert_eq!(theirs.peer_raw_public_key, Some(public(Kind::Ed25519)));
             ends.talk();
         }
+    }
+}
+
+#[test]
+fn a_stored_key_is_judged_again_as_a_chain_is() {
+    for version in VERSIONS {
+        let refuses = Arc::new(AtomicBool::new(false));
+        let client = ClientConfig::builder()
+            .verifier(Policy::Here(Arc::new(Fickle(refuses.clone()))))
+            .server_certificate_types(&[RAW])
+            .versions(&[version])
+            .verify_resumed(true)
+            .build()
+            .unwrap();
+        let server = server_with([raw(Kind::P256)]).build().unwrap();
+        for resumed in [false, true] {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            assert_eq!(ends.client.connection.facts.resumed, resumed, "{version:?}");
+            ends.talk();
+        }
+        // Refused now: a full handshake, which then fails for the same reason.
+        refuses.store(true, Ordering::SeqCst);
+        let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
+        let refused = Error::Refused(RefusalReason::UntrustedRawKey);
+        assert_eq!(failure.client, Some(refused), "{version:?}");
+    }
+}
+
+/// Trusts every key until it is told not to.
+struct Fickle(Arc<AtomicBool>);
+
+impl VerifyPeer for Fickle {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        if !self.0.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        TrustedRawKeys::new(vec![public(Kind::P384)]).unwrap().verify_peer(identity)
     }
 }
 

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use tercel::pki::{Refusal, Roots};
 use tercel::pki_types::UnixTime;
-use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
     AcceptAnyPeer, AdmitEarlyData, ChainPolicy, ClientConfig, ClientMemoryStore, EarlyData, Error,
     Facts, Handshake, Next, PeerIdentity, Policy, Received, RotatingTickets, ServerConfig,
     VerifyPeer,
 };
 
-use crate::identity::{NAME, client, server};
+use crate::identity::{Kind, NAME, client, credential, roots, server};
 use crate::pair::Pair;
 use crate::resumption::{Never, VERSIONS, guard, visit};
 
@@ -62,6 +62,55 @@ fn a_session_of_a_lax_client_is_not_for_a_strict_one_with_the_same_store() {
         let failure = Pair::new(&strict, &server, NAME).connect().unwrap_err();
         assert!(matches!(failure.client, Some(Error::Refused(_))), "{version}: {failure:?}");
         assert!(visit(&lax, &server), "{version}: its own session is still there");
+    }
+}
+
+#[test]
+fn a_session_rests_on_no_signature_that_is_not_accepted_any_more() {
+    let only = [SignatureScheme::ED25519];
+    for version in VERSIONS {
+        let store = Arc::new(ClientMemoryStore::default());
+        let with = |builder: tercel::ClientConfigBuilder| {
+            builder.versions(&[version]).session_store(store.clone()).build().unwrap()
+        };
+        let public = server().build().unwrap();
+        assert!(!visit(&with(client()), &public));
+        assert!(visit(&with(client()), &public));
+        let strict = with(client().signature_schemes(&only));
+        assert!(Pair::new(&strict, &public, NAME).connect().is_err(), "client, {version}");
+
+        let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+        let demanding =
+            || server().client_auth(tercel::ClientAuth::Required, roots()).tickets(tickets.clone());
+        let client = client().versions(&[version]).credential(credential(Kind::P256));
+        let client = client.build().unwrap();
+        assert!(!visit(&client, &demanding().build().unwrap()));
+        assert!(visit(&client, &demanding().build().unwrap()));
+        let strict = demanding().signature_schemes(&only).build().unwrap();
+        let ends = Pair::new(&client, &strict, NAME).connect();
+        // A client of TLS 1.3 is done before it hears that it is refused.
+        assert!(ends.is_err(), "server, {version}");
+    }
+}
+
+#[test]
+fn a_session_of_tls12_rests_on_no_group_that_is_not_accepted_any_more() {
+    let both = [NamedGroup::X25519, NamedGroup::SECP256R1];
+    for version in VERSIONS {
+        for (ours, theirs) in [(&both[1..], &both[..]), (&both[..], &both[1..])] {
+            let store = Arc::new(ClientMemoryStore::default());
+            let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+            let go = |ours: &[NamedGroup], theirs: &[NamedGroup]| {
+                let client = client().versions(&[version]).session_store(store.clone());
+                let server = server().tickets(tickets.clone()).groups(theirs);
+                visit(&client.groups(ours).build().unwrap(), &server.build().unwrap())
+            };
+            assert!(!go(&both, &both));
+            assert!(go(&both, &both));
+            // In TLS 1.3 keys are exchanged anew.
+            let resumes = version == ProtocolVersion::TLS1_3;
+            assert_eq!(go(ours, theirs), resumes, "{version} {ours:?} {theirs:?}");
+        }
     }
 }
 

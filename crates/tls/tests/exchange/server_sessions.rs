@@ -10,8 +10,8 @@ use tercel::pki::{Refusal, RefusalReason};
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientAuth, ClientConfig, ClientSessionKey, ClientSessionStore, ConfigError, MemoryStore,
-    PeerIdentity, Policy, RotatingTickets, ServerConfig, VerifyPeer,
+    AcceptAnyPeer, ClientAuth, ClientConfig, ClientSessionKey, ClientSessionStore, ConfigError,
+    Credentials, MemoryStore, PeerIdentity, Policy, RotatingTickets, ServerConfig, VerifyPeer,
 };
 
 use crate::identity::{Kind, NAME, client, credential, credential_for, roots, server};
@@ -150,6 +150,73 @@ fn a_ticket_that_was_good_for_other_names_is_not_once_that_is_switched_off() {
     assert!(!visit(&client, &with(true)));
     let other = Pair::new(&client, &with(false), "other.example").connect().unwrap();
     assert!(!other.client.connection.facts.resumed);
+}
+
+#[test]
+fn where_nobody_looks_again_a_session_is_for_who_trusts_the_same() {
+    for version in VERSIONS {
+        let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+        let unseen = |builder: tercel::ServerConfigBuilder| {
+            builder.tickets(tickets.clone()).verify_resumed(false).build().unwrap()
+        };
+        let with = |label: &[u8], refuses: bool| {
+            let verifier: Arc<dyn VerifyPeer> = Arc::new(Turning(refuses.into()));
+            let builder = server().client_verifier(ClientAuth::Required, Policy::Here(verifier));
+            unseen(builder.session_context(label))
+        };
+        let resumes = |client: &Arc<ClientConfig>, server: &Arc<ServerConfig>| {
+            let ends = Pair::new(client, server, NAME).connect();
+            ends.map(|mut ends| {
+                ends.talk();
+                ends.server.connection.facts.resumed
+            })
+        };
+        let client = client_with_certificate(version);
+        assert!(!resumes(&client, &with(b"", false)).unwrap());
+        // Neither names an authority, and nobody can tell what they decide by.
+        assert!(resumes(&client, &with(b"", true)).is_err(), "{version}");
+        // An application can, and says so.
+        assert!(!resumes(&client, &with(b"one", false)).unwrap());
+        assert!(resumes(&client, &with(b"one", false)).unwrap(), "{version}");
+        // Of roots it is known without.
+        assert!(!resumes(&client, &unseen(demanding())).unwrap());
+        assert!(resumes(&client, &unseen(demanding())).unwrap(), "{version}");
+    }
+}
+
+#[test]
+fn a_resumption_asks_for_a_known_name_too() {
+    for version in VERSIONS {
+        let credentials = Arc::new(
+            Credentials::new(vec![credential_for(Kind::P256, &[NAME])]).require_known_name(),
+        );
+        let server = ServerConfig::builder().replaceable_credentials(credentials.clone());
+        let server = server.build().unwrap();
+        let client = client().versions(&[version]).build().unwrap();
+        assert!(!visit(&client, &server));
+        assert!(visit(&client, &server));
+        credentials.replace(vec![credential_for(Kind::P256, &["other.example"])]);
+        let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
+        assert_eq!(failure.server, Some(tercel::Peer::UnrecognizedName.into()), "{version}");
+    }
+}
+
+#[test]
+fn across_names_means_across_known_names_where_others_are_refused() {
+    let anyone = ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
+    let client = anyone.session_store(Arc::new(Drawer::default())).build().unwrap();
+    let server = ServerConfig::builder()
+        .credential(credential_for(Kind::P256, &[NAME, "other.example"]))
+        .require_known_name()
+        .resumption_across_names(true)
+        .build()
+        .unwrap();
+    assert!(!visit(&client, &server));
+    let mut other = Pair::new(&client, &server, "other.example").connect().unwrap();
+    assert!(other.server.connection.facts.resumed);
+    other.talk();
+    let failure = Pair::new(&client, &server, "third.example").connect().unwrap_err();
+    assert_eq!(failure.server, Some(tercel::Peer::UnrecognizedName.into()));
 }
 
 #[test]

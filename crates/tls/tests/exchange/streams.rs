@@ -3,14 +3,18 @@
 //! For: `complete`, `Read` and `Write` as an application uses them. Must not know: records.
 //! Next: `sizes.rs`, the same without a transport.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
+use tercel::crypto::{Hash, HashAlgorithm};
 use tercel::wire::ProtocolVersion;
-use tercel::{Error, Handshake, Stream};
+use tercel::{
+    ClientAuth, Connection, Error, Handshake, Next, Opened, Peer, Received, ServerConfig, Stream,
+};
 
-use crate::identity::{NAME, client, plain, server};
+use crate::identity::{KINDS, NAME, client, credential, plain, roots, server};
 use crate::pair::{Delivery, Pair};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
@@ -144,6 +148,180 @@ fn an_answer_that_cannot_be_sent_does_not_hide_what_was_read() {
     stream.read_to_end(&mut read).unwrap();
     assert_eq!(read, b"last words");
     assert_eq!(stream.write(b"answer").unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn a_peer_that_asks_for_key_updates_and_does_not_read_costs_no_memory() {
+    let (client, server) = plain();
+    let ends = Pair::new(&client, &server, NAME).connect().unwrap();
+    let input = Arc::default();
+    let deaf = Deaf(Arc::clone(&input));
+    let (mut asking, ours) = (ends.server.connection, ends.client);
+    let mut stream = Stream::new(deaf, ours.connection, ours.received);
+    let kept = allocation_counter::measure(|| {
+        for _ in 0..2000 {
+            let mut wire = Vec::new();
+            asking.sender.update_key(true, &mut wire).unwrap();
+            asking.sender.seal_to(b"x", &mut wire).unwrap();
+            // A peer of ours asks once, until it has an answer.
+            asking = forgetful(asking, &server);
+            *input.lock().unwrap() = wire;
+            assert_eq!(stream.read(&mut [0]).unwrap(), 1);
+        }
+    });
+    assert!(kept.bytes_current < 10_000, "{} bytes are kept", kept.bytes_current);
+}
+
+#[test]
+fn a_server_that_asks_for_certificates_and_does_not_read_is_refused() {
+    let curious = server().client_auth(ClientAuth::None, roots()).build().unwrap();
+    let willing = client().post_handshake_auth(true).credential(credential(KINDS[0]));
+    let ends = Pair::new(&willing.build().unwrap(), &curious, NAME).connect().unwrap();
+    let input = Arc::default();
+    let deaf = Deaf(Arc::clone(&input));
+    let (mut asking, ours) = (ends.server.connection, ends.client);
+    let requester = asking.requester.take().unwrap();
+    let mut stream = Stream::new(deaf, ours.connection, ours.received);
+    let refused = (0..2000).find_map(|_| {
+        let mut wire = Vec::new();
+        let (sender, demand) = (&mut asking.sender, ClientAuth::Optional);
+        sender.request_certificate(&requester, demand, &mut wire).unwrap();
+        sender.seal_to(b"x", &mut wire).unwrap();
+        *input.lock().unwrap() = wire;
+        stream.read(&mut [0]).err()
+    });
+    let refused = refused.as_ref().and_then(io::Error::get_ref);
+    let inner = refused.and_then(|inner| inner.downcast_ref::<Error>());
+    assert_eq!(inner, Some(&Peer::TooManyCertificateRequests.into()));
+}
+
+#[test]
+fn what_a_reader_answers_is_flushed() {
+    let mut ends = Pair::new(&plain().0, &plain().1, NAME).connect().unwrap();
+    let mut wire = Vec::new();
+    ends.server.connection.sender.update_key(true, &mut wire).unwrap();
+    ends.server.connection.sender.seal_to(b"x", &mut wire).unwrap();
+    let transport = Collecting(io::Cursor::new(wire), BufWriter::new(Vec::new()));
+    let mut stream = Stream::new(transport, ends.client.connection, ends.client.received);
+    assert_eq!(stream.read(&mut [0]).unwrap(), 1);
+    assert!(!stream.transport().1.get_ref().is_empty());
+}
+
+#[test]
+fn tickets_that_a_client_does_not_take_at_once_are_sent_later() {
+    let transport = Reluctant {
+        client: Handshake::client(plain().0, NAME.try_into().unwrap()),
+        to_client: Received::new(),
+        from_client: Vec::new(),
+        connection: None,
+        takes: 10,
+    };
+    let mut stream = Handshake::server(plain().1).complete(transport).unwrap();
+    assert_eq!(stream.transport().takes, 100);
+    stream.write_all(b"data").unwrap();
+    let Reluctant { connection, mut to_client, .. } = stream.into_parts().ok().unwrap().0;
+    match connection.unwrap().receiver.open(&mut to_client) {
+        Ok(Opened::Data(data)) => assert_eq!(data, b"data"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A client that, once it is connected, takes a few bytes and then nothing for a moment.
+struct Reluctant {
+    client: Handshake,
+    to_client: Received,
+    from_client: Vec<u8>,
+    connection: Option<Box<Connection>>,
+    takes: usize,
+}
+
+impl Read for Reluctant {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.connection.is_none() {
+            match self.client.advance(&mut self.to_client, &mut self.from_client).unwrap() {
+                Next::Connected(connection) => self.connection = Some(connection),
+                next => assert!(matches!(next, Next::Receive), "{next:?}"),
+            }
+        }
+        let count = self.from_client.len().min(out.len());
+        out[..count].copy_from_slice(&self.from_client[..count]);
+        self.from_client.drain(..count);
+        Ok(count)
+    }
+}
+
+impl Write for Reluctant {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut count = bytes.len();
+        if self.connection.is_some() && self.takes < 100 {
+            count = count.min(std::mem::replace(&mut self.takes, 0));
+            if count == 0 {
+                self.takes = 100;
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
+        self.to_client.extend(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The same connection, which has forgotten that it asked for a key update.
+fn forgetful(connection: Connection, config: &ServerConfig) -> Connection {
+    let mut bytes = connection.save().unwrap();
+    // Format, side, version, suite; the sender's keys, sequence, updates, limit, padding; the link.
+    let link = 7 + 1 + usize::from(bytes[7]) + 8 + 8 + 2 + 2;
+    assert_eq!(bytes[link..link + 4], [0, 0, 0, 16]);
+    bytes[link + 3] = 0;
+    let sum = bytes.len() - 16;
+    let digest = Hash::digest(HashAlgorithm::Sha256, &[&bytes[..sum]]);
+    bytes[sum..].copy_from_slice(&digest[..16]);
+    Connection::restore_server(&bytes, config).unwrap()
+}
+
+/// Has what it is given to read, and takes nothing.
+struct Deaf(Arc<Mutex<Vec<u8>>>);
+
+impl Read for Deaf {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut input = self.0.lock().unwrap();
+        let count = input.len().min(out.len());
+        out[..count].copy_from_slice(&input[..count]);
+        input.drain(..count);
+        Ok(count)
+    }
+}
+
+impl Write for Deaf {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(ErrorKind::WouldBlock.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Sends nothing before it is flushed.
+struct Collecting(io::Cursor<Vec<u8>>, BufWriter<Vec<u8>>);
+
+impl Read for Collecting {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read(out)
+    }
+}
+
+impl Write for Collecting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.1.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.1.flush()
+    }
 }
 
 /// Takes a few bytes now and then, and has none to give.

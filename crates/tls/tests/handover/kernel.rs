@@ -47,10 +47,12 @@ fn kernel_has_tls() -> Result<(), String> {
     let (near, _far) = sockets();
     match setsockopt(&near, TcpUlp::default(), b"tls") {
         Ok(()) => Ok(()),
-        // No module of this name, or no such option at all.
-        Err(error @ (Errno::ENOENT | Errno::ENOPROTOOPT | Errno::EOPNOTSUPP)) => Err(format!(
-            "kernel TLS (module `tls`; TCP_ULP says {error}), NO CONNECTION WAS GIVEN TO A KERNEL"
-        )),
+        // No module of this name, or no such option at all; an emulator of programs passes none on.
+        Err(error @ (Errno::ENOENT | Errno::ENOPROTOOPT | Errno::EOPNOTSUPP | Errno::EINVAL)) => {
+            Err(format!(
+                "kernel TLS (module `tls`; TCP_ULP says {error}), NO CONNECTION WAS GIVEN TO A KERNEL"
+            ))
+        }
         Err(error) => panic!("TCP_ULP: {error}"),
     }
 }

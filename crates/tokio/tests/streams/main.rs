@@ -4,6 +4,7 @@
 mod answers;
 mod cancellation;
 mod data;
+mod deaf;
 mod early;
 mod handshakes;
 mod late_authentication;

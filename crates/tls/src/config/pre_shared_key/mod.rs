@@ -13,6 +13,7 @@ use tercel_crypto::{HashAlgorithm, HmacKey};
 use tercel_wire::{ImportedIdentity, KdfIdentifier, ProtocolVersion};
 use zeroize::Zeroizing;
 
+use crate::connection::facts::UsedKey;
 use crate::keys::importer;
 use crate::keys::tls13::PskKind;
 
@@ -155,9 +156,19 @@ impl PreSharedKey {
         }
     }
 
-    /// Tells keys apart without giving them away.
-    pub(crate) fn fingerprint(&self) -> tercel_crypto::Digest {
-        HmacKey::new(HashAlgorithm::Sha256, &self.secret).sign(&[b"fingerprint", &self.identity])
+    /// What tells keys apart, those of one identity too, without giving them away. Of the two keys that come
+    /// of an import each has its own.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let key = HmacKey::new(HashAlgorithm::Sha256, &self.secret);
+        let digest = key.sign(&[b"fingerprint", &self.identity]);
+        digest.first_chunk().copied().unwrap_or_default()
+    }
+
+    /// What a session remembers of the key.
+    pub(crate) fn used(&self) -> UsedKey {
+        let external_identity = self.external_identity().to_vec();
+        UsedKey { external_identity, fingerprint: self.fingerprint() }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Must not know: which keys there are. Next: [`super::set`], `config/policy.rs`.
 
+use core::fmt;
+
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{List, PskIdentity, SignatureScheme};
 
@@ -9,7 +11,7 @@ use super::PreSharedKey;
 use crate::record::limits;
 
 /// The keys that a client would use, and what a key must fit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct PreSharedKeyRequest<'a> {
     /// The hashes of the suites in common, that of the suite we like best first: a key with another hash
@@ -33,5 +35,13 @@ impl<'a> PreSharedKeyRequest<'a> {
     #[must_use]
     pub fn fits(&self, key: &PreSharedKey) -> bool {
         self.hashes.contains(&key.hash()) && self.identities().any(|name| name == key.identity())
+    }
+}
+
+impl fmt::Debug for PreSharedKeyRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("PreSharedKeyRequest");
+        shown.field("hashes", &self.hashes).field("server_name", &self.server_name);
+        shown.field("signature_schemes", &self.signature_schemes).finish_non_exhaustive()
     }
 }

@@ -15,7 +15,8 @@ use crate::config::policy::FindPreSharedKey;
 /// A server's pre-shared keys, which can be replaced while connections are being made.
 ///
 /// The first key in the client's order that goes with the suite we like best wins; if none does, the first
-/// that goes with another suite in common. Sessions of keys that are gone are not resumed.
+/// that goes with another suite in common. Sessions of keys that are gone are not resumed, also where another
+/// key has the identity now.
 pub struct PreSharedKeys {
     current: ArcSwap<Keys>,
 }
@@ -23,7 +24,7 @@ pub struct PreSharedKeys {
 #[derive(Default)]
 struct Keys {
     by_identity: HashMap<Vec<u8>, Arc<PreSharedKey>>,
-    external_identities: HashSet<Vec<u8>>,
+    fingerprints: HashSet<[u8; 32]>,
 }
 
 impl PreSharedKeys {
@@ -43,9 +44,9 @@ impl Keys {
     fn of(keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
         let mut all = Self::default();
         for key in keys {
-            all.external_identities.insert(key.external_identity().to_vec());
             all.by_identity.insert(key.identity().to_vec(), Arc::new(key));
         }
+        all.fingerprints = all.by_identity.values().map(|key| key.fingerprint()).collect();
         all
     }
 }
@@ -60,8 +61,8 @@ impl FindPreSharedKey for PreSharedKeys {
         request.hashes.iter().find_map(|hash| first_with(*hash)).map(Arc::clone)
     }
 
-    fn knows(&self, external_identity: &[u8]) -> bool {
-        self.current.load().external_identities.contains(external_identity)
+    fn knows(&self, _: &[u8], fingerprint: &[u8; 32]) -> bool {
+        self.current.load().fingerprints.contains(fingerprint)
     }
 }
 

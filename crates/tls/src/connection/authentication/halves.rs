@@ -49,6 +49,8 @@ impl Sender {
     /// declines. RFC 9846 4.7.2
     ///
     /// After an error the request stays without an answer.
+    /// Each answer is as long as the chain: see to it that the ones before were taken, or a server that asks
+    /// on and on and does not read fills `out`.
     ///
     /// # Errors
     /// [`Misuse::InvalidArgument`] if the credential does not fit the request, or the request is another

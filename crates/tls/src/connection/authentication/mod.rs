@@ -70,8 +70,8 @@ pub(crate) enum Event {
 }
 
 impl Authentication {
-    /// Application data came, which may not stand within an answer.
-    pub(crate) fn application_data(&self) -> Result<(), Error> {
+    /// Something came that may not stand within an answer.
+    pub(crate) fn check_uninterrupted(&self) -> Result<(), Error> {
         match self {
             Self::Answering(_) => Ok(()),
             Self::Expecting(expecting) => expecting.check_uninterrupted(),
@@ -92,6 +92,14 @@ impl Authentication {
             }
             Self::Answering(_) => Ok(false),
             Self::Expecting(expecting) => expecting.take(kind, message, secret),
+        }
+    }
+
+    /// Whether a message of another kind than the receiver's own may come now, as far as its kind tells.
+    pub(crate) fn has_place(&self, kind: HandshakeType) -> bool {
+        match self {
+            Self::Answering(_) => kind == HandshakeType::CERTIFICATE_REQUEST,
+            Self::Expecting(expecting) => expecting.has_place(kind),
         }
     }
 

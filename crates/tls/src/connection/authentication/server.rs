@@ -127,6 +127,11 @@ impl Expecting {
         if self.flight.is_some() { Err(Peer::InterruptedAuthentication.into()) } else { Ok(()) }
     }
 
+    /// Whether a message of this kind belongs to an answer that is expected, or breaks one.
+    pub(crate) fn has_place(&self, kind: HandshakeType) -> bool {
+        self.flight.is_some() || (is_certificate(kind) && !self.pending.is_empty())
+    }
+
     /// Takes a message, header included, if it belongs to an answer. `secret` is the client's current
     /// one, the base key of its Finished. RFC 9846 4.5
     pub(crate) fn take(
@@ -136,7 +141,7 @@ impl Expecting {
         secret: &TrafficSecret,
     ) -> Result<bool, Error> {
         let Some(mut flight) = self.flight.take() else {
-            if !matches!(kind, HandshakeType::CERTIFICATE | HandshakeType::COMPRESSED_CERTIFICATE) {
+            if !is_certificate(kind) {
                 return Ok(false);
             }
             return self.begin(kind, message);
@@ -176,6 +181,10 @@ impl Expecting {
         self.flight = Some(Box::new(Flight { request, shown, scheme: None }));
         Ok(true)
     }
+}
+
+fn is_certificate(kind: HandshakeType) -> bool {
+    matches!(kind, HandshakeType::CERTIFICATE | HandshakeType::COMPRESSED_CERTIFICATE)
 }
 
 impl Flight {

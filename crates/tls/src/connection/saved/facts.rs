@@ -3,7 +3,8 @@
 //! ```text
 //! group 2 | peer's scheme 2 | own scheme 2 | ALPN 1.. | server name 2.. | flags 1 | early data 1
 //! OCSP response 3.. | timestamps 3.. | certificate types 2 | raw public key 2.. | chain 3.. of 3..
-//! age skew 1.. | digest 1.. | pre-shared key's name 2.. | new sessions 3.. of (id 1.. | session 3.. | expires 8)
+//! age skew 1.. | digest 1.. | pre-shared key: see `write_used_key`
+//! new sessions 3.. of (id 1.. | session 3.. | expires 8)
 //! ```
 //!
 //! Must not know: what the facts mean. Next: [`super::tickets`].
@@ -16,7 +17,9 @@ use tercel_wire::{
 };
 
 use crate::connection::facts::{EarlyData, Facts, NewSession};
-use crate::session::parts::{not_empty, read_chain, read_code, read_name, write_chain};
+use crate::session::parts::{
+    not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
+};
 
 /// At least the bytes that [`write`] writes, but for a small constant.
 pub(super) fn length(facts: &Facts) -> usize {
@@ -32,7 +35,7 @@ pub(super) fn length(facts: &Facts) -> usize {
         optional(&facts.ocsp_response),
         optional(&facts.signed_certificate_timestamps),
         facts.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
-        facts.pre_shared_key().map_or(0, <[u8]>::len),
+        facts.pre_shared_key().map_or(0, |name| name.len().saturating_add(32)),
     ];
     let parts = parts.into_iter().chain(of_chain).chain(of_sessions);
     parts.fold(0_usize, usize::saturating_add)
@@ -88,7 +91,7 @@ pub(super) fn write(w: &mut Writer<'_>, facts: &Facts) {
     write_chain(w, peer_chain);
     w.opaque8(ticket_age_skew.map(i32::to_be_bytes).as_ref().map_or(&[], |skew| skew.as_slice()));
     w.opaque8(facts.peer_certificate_digest().map_or(&[], |digest| digest.as_slice()));
-    w.opaque16(facts.pre_shared_key().unwrap_or_default());
+    write_used_key(w, facts.used_key());
     w.vec24(|w| {
         for NewSession { id, session, expires } in facts.new_sessions() {
             w.opaque8(id);
@@ -136,8 +139,8 @@ pub(super) fn read(
         [] => None,
         digest => Some(digest.try_into().ok()?),
     });
-    if let Some(external_identity) = not_empty(r.opaque16().ok()?) {
-        facts.set_pre_shared_key(external_identity);
+    if let Some(key) = read_used_key(r)? {
+        facts.set_pre_shared_key(key);
     }
     let mut sessions = r.vec24().ok()?;
     while !sessions.is_empty() {

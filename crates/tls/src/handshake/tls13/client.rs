@@ -68,7 +68,7 @@ pub(crate) async fn handshake(
         (None, None) => EarlySecret::new(suite, None),
     };
     if let Some(key) = external {
-        facts.set_pre_shared_key(key.external_identity().to_vec());
+        facts.set_pre_shared_key(key.used());
     }
     // Without the session's key anyone could compute it.
     let early_exporter = (offer.early_data && session.is_some()).then(|| {

@@ -81,7 +81,7 @@ pub(crate) async fn handshake(
     facts.ticket_age_skew = ticket_age_skew;
     facts.own_signature_scheme = own.as_ref().map(|(_, scheme)| *scheme);
     if let (Some(key), Some(_), None) = (&external, psk_index, &session) {
-        facts.set_pre_shared_key(key.external_identity().to_vec());
+        facts.set_pre_shared_key(key.used());
     }
     if let Some(session) = &session {
         facts.server_certificate_type = session.server_certificate_type();

@@ -57,9 +57,21 @@ fn bytes_bring_the_same_session_back() {
 #[test]
 fn writing_does_not_grow_the_buffer() {
     for session in sessions() {
-        let capacity = session.to_bytes().unwrap().capacity();
-        assert_eq!(session.to_stored_bytes().unwrap().capacity(), capacity);
+        assert_eq!(session.to_bytes().unwrap().capacity(), session.room());
+        assert_eq!(session.to_stored_bytes().unwrap().capacity(), session.room());
     }
+    // With as much in every field as it holds.
+    let [_, mut full] = sessions();
+    full.server_name = Some("n".repeat(255));
+    full.alpn = Some(vec![1; 255]);
+    full.context = vec![1; 255];
+    full.identity = vec![2; 0xffff];
+    full.pre_shared_key =
+        Some(UsedKey { external_identity: vec![3; 0xffff], fingerprint: [4; 32] });
+    full.peer_chain = vec![CertificateDer::from(vec![5; 1]); 1000];
+    full.peer_raw_public_key = Some(vec![6; 0xffff].into());
+    full.peer_certificate_digest = Some([7; 32]);
+    assert_eq!(full.to_stored_bytes().unwrap().capacity(), full.room());
 }
 
 type Read = fn(&[u8]) -> Option<Box<Session>>;

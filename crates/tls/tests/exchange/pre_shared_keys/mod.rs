@@ -14,8 +14,8 @@ use tercel::wire::{
     KdfIdentifier, NamedGroup, ProtocolVersion,
 };
 use tercel::{
-    Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, EarlyData, Error,
-    FindPreSharedKey, Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question,
+    Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, Connection, EarlyData,
+    Error, FindPreSharedKey, Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question,
     ServerConfig, ServerConfigBuilder, Side,
 };
 
@@ -61,7 +61,7 @@ fn a_key_connects_two_that_have_no_certificates() {
             let mut ends = Pair::new(&client, &server, NAME).delivery(delivery).connect().unwrap();
             for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
                 assert_eq!(facts.version, ProtocolVersion::TLS1_3);
-                assert_eq!(facts.cipher_suite.name().is_some(), suite.name().is_some());
+                assert_eq!(facts.cipher_suite, suite);
                 assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
                 assert!(!facts.resumed && !facts.retried && facts.peer_chain().is_empty());
                 assert!(facts.group.is_some(), "there is a key exchange in any case");
@@ -292,6 +292,21 @@ fn both_ends_export_the_same() {
 }
 
 #[test]
+fn a_saved_connection_remembers_the_key() {
+    let client = key_client([plain("a", SHA256)]).build().unwrap();
+    let server = key_server([plain("a", SHA256)]).build().unwrap();
+    let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+    let saved = ends.server.connection.save().unwrap();
+    ends.server.connection = Connection::restore_server(&saved, &server).unwrap();
+    let saved = ends.client.connection.save().unwrap();
+    ends.client.connection = Connection::restore_client(&saved, &client).unwrap();
+    for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
+        assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+    }
+    ends.talk();
+}
+
+#[test]
 fn the_application_can_find_keys_itself() {
     let client = key_client(imported("a")).build().unwrap();
     let config = || ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
@@ -321,6 +336,51 @@ fn the_application_can_find_keys_itself() {
     assert_eq!(connect(&|_| None), unknown);
     // A key that nobody offered is none.
     assert_eq!(connect(&|_| Some(plain("b", SHA256))), unknown);
+}
+
+#[test]
+fn nobody_is_asked_about_keys_that_are_not_offered() {
+    // Such a client can use a ticket, and says so: it just has none yet.
+    let client = client().build().unwrap();
+    let server = server().find_pre_shared_key(Policy::Ask).build().unwrap();
+    let mut asked = 0;
+    let pair = Pair::new(&client, &server, NAME).answering(|_, question| {
+        let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+        assert!(question.request().is_some(), "as is promised");
+        asked += 1;
+        Answer::PreSharedKey(None)
+    });
+    pair.connect().unwrap().talk();
+    assert_eq!(asked, 0);
+    // With a ticket it is: what that is, only the application can tell.
+    let pair = Pair::new(&client, &server, NAME).answering(|_, question| {
+        let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+        assert_eq!(question.request().unwrap().identities().count(), 1);
+        asked += 1;
+        Answer::PreSharedKey(None)
+    });
+    assert!(pair.connect().unwrap().client.connection.facts.resumed);
+    assert_eq!(asked, 1);
+}
+
+#[test]
+fn what_is_printed_names_no_key() {
+    let name = "hunter2";
+    let names_it = |shown: String| {
+        let bytes = format!("{:?}", name.as_bytes());
+        shown.contains(name) || shown.contains(bytes.trim_matches(['[', ']']))
+    };
+    let client = key_client([plain(name, SHA256)]).build().unwrap();
+    let server = ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
+    let answer = |_, question| {
+        let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+        assert!(!names_it(format!("{:?}", question.request().unwrap())));
+        Answer::PreSharedKey(Some(Arc::new(plain(name, SHA256))))
+    };
+    let ends = Pair::new(&client, &server, NAME).answering(answer).connect().unwrap();
+    let facts = &ends.server.connection.facts;
+    assert_eq!(facts.pre_shared_key(), Some(name.as_bytes()));
+    assert!(!names_it(format!("{facts:?}")));
 }
 
 #[test]

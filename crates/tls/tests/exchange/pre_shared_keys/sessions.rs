@@ -66,6 +66,65 @@ fn the_session_of_a_removed_key_is_not_resumed() {
 }
 
 #[test]
+fn the_session_of_a_replaced_key_is_not_resumed() {
+    let other = || PreSharedKey::external(b"a", &[1; 32], SHA256).unwrap();
+    let keys = Arc::new(PreSharedKeys::new([plain("a", SHA256)]));
+    let find = Policy::Here(Arc::clone(&keys) as Arc<dyn FindPreSharedKey>);
+    let server = server().find_pre_shared_key(find).build().unwrap();
+    let client = key_client([plain("a", SHA256)]).build().unwrap();
+    assert!(!visit(&client, &server));
+    assert!(visit(&client, &server));
+    assert!(visit(&client, &server), "a renewed ticket");
+    // The same name, and what was made with the secret of before is worth nothing: nor is that itself.
+    keys.replace([other()]);
+    let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
+    assert_eq!(failure.server, Some(tercel::Peer::BadBinder.into()));
+}
+
+#[test]
+fn a_session_is_for_servers_with_its_key_not_for_one_with_its_name() {
+    let tickets = shared_tickets();
+    let client = client().pre_shared_keys(imported("a")).build().unwrap();
+    let with = |keys: Vec<PreSharedKey>| {
+        server().pre_shared_keys(keys).tickets(Arc::clone(&tickets)).build().unwrap()
+    };
+    assert!(!visit(&client, &with(imported("a").into())));
+    assert!(visit(&client, &with(imported("a").into())));
+    // A plain key that is called the same.
+    assert!(!visit(&client, &with(vec![plain("a", SHA256)])));
+}
+
+#[test]
+fn where_keys_are_asked_for_a_session_is_for_its_own_configuration() {
+    let tickets = shared_tickets();
+    let client = key_client([plain("a", SHA256)]).build().unwrap();
+    let asking = |label: &[u8]| {
+        let builder = ServerConfig::builder().find_pre_shared_key(Policy::Ask);
+        builder.tickets(Arc::clone(&tickets)).session_context(label).build().unwrap()
+    };
+    let resumes = |server: &Arc<ServerConfig>, known: &str| {
+        let answer = |_, question| {
+            let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
+            question.resolve(&PreSharedKeys::new([plain(known, SHA256)]))
+        };
+        let ends = Pair::new(&client, server, NAME).answering(answer).connect();
+        let resumed = |mut ends: crate::pair::Ends| {
+            ends.talk();
+            ends.server.connection.facts.resumed
+        };
+        ends.map(resumed).map_err(|failure| failure.server)
+    };
+    let unknown = Err(Some(tercel::Peer::UnknownPreSharedKey.into()));
+    let own = asking(b"");
+    assert_eq!(resumes(&own, "a"), Ok(false));
+    assert_eq!(resumes(&own, "a"), Ok(true));
+    // The one beside it has the tickets' keys, and does not know whose session it is.
+    assert_eq!(resumes(&asking(b""), "b"), unknown);
+    assert_eq!(resumes(&asking(b"one"), "a"), Ok(false));
+    assert_eq!(resumes(&asking(b"one"), "a"), Ok(true));
+}
+
+#[test]
 fn a_session_of_a_key_satisfies_no_server_without_keys() {
     let tickets = shared_tickets();
     let client = client().pre_shared_keys([plain("a", SHA256)]).credential(credential(Kind::P256));
