@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Place, lab, said};
+use lab::report::Report;
 use lab_scenario::{Task, rows};
 
 #[test]
@@ -21,6 +22,7 @@ fn every_worker_does_every_row_as_asked() {
             "system",
         ])
         .args(["--rounds", "1", "--measure-ms", "8", "--row-seconds", "0", "--workers", workers])
+        .args(["--threads", "1,3", "--connections", "20,40,80"])
         .arg("--out")
         .arg(place.out())
         .output()
@@ -31,16 +33,21 @@ fn every_worker_does_every_row_as_asked() {
         assert_eq!(peer.failure, None);
         assert!(peer.about.as_ref().unwrap().crypto.contains("aws-lc-sys 0."), "{peer:?}");
     }
+    let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
+    // One drawing for each row of threads, one for each side of a row of latency.
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), 6 + 2 * 6);
+    assert!(page.contains("client parked"));
+    assert!(!page.contains("NaN"), "a figure of nothing");
     let all = rows::all();
     assert_eq!(
-        report.rows.iter().map(|row| &row.row).collect::<Vec<_>>(),
-        all.iter().collect::<Vec<_>>()
+        report.rows.iter().map(|row| &row.row.id).collect::<Vec<_>>(),
+        all.iter().map(|row| &row.id).collect::<Vec<_>>()
     );
     for row in &report.rows {
         assert!(row.failures.is_empty(), "{}: {:?}", row.row.id, row.failures);
         let unable: Vec<_> = row.unable.keys().collect();
         let expected: &[&str] = match row.row.task {
-            Task::SetUp => &["floor"],
+            Task::SetUp | Task::Memory => &["floor"],
             _ if row.row.early_data > 0 => &["rustls-unbuffered"],
             _ => &[],
         };
@@ -57,8 +64,52 @@ fn every_worker_does_every_row_as_asked() {
                 assert_eq!(done["early data"], row.row.early_data.to_string(), "{}", row.row.id);
             }
         }
+        assert_eq!(row.sides.len(), row.row.sides().len(), "{}", row.row.id);
         for side in &row.sides {
             assert!(side.peers.iter().all(|figure| figure.nanoseconds > 0.0), "{}", row.row.id);
+        }
+    }
+    many_connections_are_told(&report);
+}
+
+/// What `report` says of the rows in which more than one connection is open.
+fn many_connections_are_told(report: &Report) {
+    for row in &report.rows {
+        let id = &row.row.id;
+        let figure = |side: &str, peer: &str| {
+            let side = row.sides.iter().find(|each| each.side == side);
+            let figures = side.into_iter().flat_map(|side| &side.peers);
+            let Some(figure) = figures.into_iter().find(|each| each.peer == peer) else {
+                panic!("{id}: no figure of {peer}");
+            };
+            figure
+        };
+        for peer in ["tercel", "rustls", "rustls-unbuffered"] {
+            match row.row.task {
+                Task::Threads => assert_eq!(row.row.threads, [1, 3], "{id}"),
+                Task::Latency => {
+                    for side in ["client", "server"] {
+                        let times = &row.distributions[peer][side];
+                        let [least, most] = ["P50", "P99"]
+                            .map(|name| figure(&format!("{side} {name}"), peer).nanoseconds);
+                        assert!(times.total() > 0 && least <= most, "{id}");
+                        assert!(most <= times.max, "{id}: {most} {}", times.max);
+                    }
+                }
+                Task::Memory => {
+                    for side in ["client", "server"] {
+                        let of = |what: &str| figure(&format!("{side} {what}"), peer).nanoseconds;
+                        // AWS-LC's share alone is more than a kilobyte while keys are exchanged.
+                        assert!(of("peak") > 1024.0 && of("peak") >= of("connected"), "{id}");
+                        assert!(of("allocations") >= 2.0, "{id}");
+                        assert!(of("idle") < 256.0 * 1024.0, "{id}");
+                        let parked = figure("resident", peer).parts.get(&format!("{side} parked"));
+                        assert_eq!(parked.is_some(), peer == "tercel", "{id}");
+                        assert!(parked.is_none_or(|bytes| *bytes < of("idle")), "{id}");
+                    }
+                }
+                _ => assert!(row.distributions.is_empty(), "{id}"),
+            }
         }
     }
 }

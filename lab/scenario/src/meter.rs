@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 /// Adds up the time of `PARTS` parts.
+#[derive(Clone)]
 pub struct Meter<const PARTS: usize> {
     parts: [Part; PARTS],
     clock: Duration,
