@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use lab_scenario::rows;
 
+use crate::fit;
 use crate::peers::{self, Builder};
 use crate::process::Launch;
 use crate::report::{Report, Settings};
@@ -62,6 +63,12 @@ struct Run {
     /// `mimalloc`, or the path of a library.
     #[arg(long, default_value = "auto")]
     allocator: String,
+    /// How many threads work at once in rows of threads. Default: from 1 to 1.5 times the processors.
+    #[arg(long, value_delimiter = ',')]
+    threads: Vec<usize>,
+    /// How many connections are open in memory rows, growing.
+    #[arg(long, value_delimiter = ',')]
+    connections: Vec<usize>,
     /// Where the report goes.
     #[arg(long, default_value = "lab-report")]
     out: PathBuf,
@@ -142,25 +149,33 @@ impl Run {
         let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
         let (allocator, preload) = allocator(&self.allocator)?;
         let builder = self.places.builder()?;
+        let cpus = fit::cpus();
+        let or =
+            |asked: Vec<usize>, usual: Vec<usize>| if asked.is_empty() { usual } else { asked };
+        let settings = Settings {
+            cpus,
+            threads: or(self.threads, fit::threads(cpus)),
+            connections: or(self.connections, fit::connections(mode)),
+            mode: mode.to_owned(),
+            accounting: "neutral".to_owned(),
+            seed: self.seed,
+            rounds: self.rounds.unwrap_or(rounds),
+            measure_ms: self.measure_ms.unwrap_or(measure_ms),
+            row_seconds,
+            allocator,
+            pin: self.pin,
+            profile: builder.profile.clone(),
+        };
+        fit::check(&settings)?;
         Ok(Order {
-            settings: Settings {
-                mode: mode.to_owned(),
-                accounting: "neutral".to_owned(),
-                seed: self.seed,
-                rounds: self.rounds.unwrap_or(rounds),
-                measure_ms: self.measure_ms.unwrap_or(measure_ms),
-                row_seconds,
-                allocator,
-                pin: self.pin,
-                profile: builder.profile.clone(),
-            },
+            settings,
             rows: self.rows,
             peers: self.peers,
             resume: self.resume,
             out: self.out,
             workers: self.places.workers,
             builder,
-            launch: Launch { preload, pin: self.pin, limit },
+            launch: Launch { preload, figures: None, pin: self.pin, limit },
         })
     }
 }

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use lab_scenario::Unit;
+
 use crate::report::{Figure, Report, RowReport};
 
 /// A change of the ratio to the best other peer below this is not worth a line.
@@ -48,7 +50,12 @@ fn changes(old: &RowReport, new: &RowReport) -> Vec<Option<String>> {
             let Some(before) = before.peers.iter().find(|each| each.peer == figure.peer) else {
                 continue;
             };
-            let line = change(before, figure);
+            let what = match new.row.unit(&side.side) {
+                Unit::Bytes => "size",
+                Unit::Count => "count",
+                Unit::Rate | Unit::Throughput | Unit::Time => "time",
+            };
+            let line = change(before, figure, what);
             lines.push(line.map(|line| {
                 format!("{:<28} {:<8} {:<10} {line}", new.row.id, side.side, figure.peer)
             }));
@@ -57,7 +64,7 @@ fn changes(old: &RowReport, new: &RowReport) -> Vec<Option<String>> {
     lines
 }
 
-fn change(old: &Figure, new: &Figure) -> Option<String> {
+fn change(old: &Figure, new: &Figure, what: &str) -> Option<String> {
     let (before, now) = (old.speed.as_ref()?, new.speed.as_ref()?);
     let moved = now.interval.ratio / before.interval.ratio;
     let verdict = before.verdict != now.verdict;
@@ -65,7 +72,7 @@ fn change(old: &Figure, new: &Figure) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} {:.3} against {} -> {} {:.3} against {} ({:+.1} %; time {:+.1} %)",
+        "{} {:.3} against {} -> {} {:.3} against {} ({:+.1} %; {what} {:+.1} %)",
         before.verdict.word(),
         before.interval.ratio,
         before.against,
@@ -98,10 +105,10 @@ mod tests {
 
     #[test]
     fn a_change_of_ratio_or_verdict_is_told() {
-        assert_eq!(change(&figure(1.10), &figure(1.105)), None);
-        let line = change(&figure(1.10), &figure(1.21)).unwrap();
+        assert_eq!(change(&figure(1.10), &figure(1.105), "time"), None);
+        let line = change(&figure(1.10), &figure(1.21), "time").unwrap();
         assert!(line.contains("+10.0 %"), "{line}");
-        let line = change(&figure(1.002), &figure(1.01)).unwrap();
+        let line = change(&figure(1.002), &figure(1.01), "time").unwrap();
         assert!(line.contains("tie") && line.contains("ahead"), "{line}");
     }
 }

@@ -6,7 +6,9 @@
 //! | how a row is measured | `rounds.rs` |
 //! | how rounds become a verdict | [`statistics`] |
 //! | what is in a report | [`report`] |
-//! | how it is shown | [`table`], [`page`], [`compare`] |
+//! | how it is shown | [`table`], [`page`], `plots.rs`, [`compare`] |
+//! | how many threads and connections | `fit.rs` |
+//! | how allocations are counted | `counter.rs`, `count.c` |
 //! | how workers are found and built | `peers.rs` |
 //! | how workers are talked to | `process.rs`, and [`lab_scenario::protocol`] |
 //!
@@ -15,9 +17,12 @@
 mod certificates;
 pub mod command;
 pub mod compare;
+mod counter;
+mod fit;
 pub mod machine;
 pub mod page;
 mod peers;
+mod plots;
 mod process;
 mod progress;
 pub mod random;

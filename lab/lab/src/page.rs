@@ -5,9 +5,12 @@
 
 use std::fmt::{self, Write};
 
+use lab_scenario::{Task, Unit};
+
+use crate::plots;
 use crate::report::{Figure, Report, RowReport, SideReport};
 use crate::statistics::Verdict;
-use crate::table::rate;
+use crate::table::{rate, told_bytes};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -73,7 +76,7 @@ fn peers(page: &mut String, report: &Report) -> fmt::Result {
 }
 
 /// Colours of bars in `page.css`.
-const COLOURS: usize = 8;
+pub(crate) const COLOURS: usize = 8;
 
 /// A verdict for each side of each row and each peer.
 fn verdicts(page: &mut String, report: &Report) -> fmt::Result {
@@ -107,7 +110,7 @@ fn verdicts(page: &mut String, report: &Report) -> fmt::Result {
     writeln!(page, "</table></div>")
 }
 
-const LEGEND: &str = "Speed against the best of the other peers, with its 95 % interval: above 1 is faster. \
+const LEGEND: &str = "Speed against the best of the other peers, with its 95 % interval: above 1 is faster, of memory less. \
     A tie holds 1 in an interval within ±2 %; undecided means that the interval is wider, and that nothing is claimed. \
     In a noisy row other programs ran meanwhile.";
 
@@ -142,8 +145,18 @@ fn class(verdict: Verdict) -> &'static str {
 /// A row: bars for each side, then what went wrong.
 fn figures(page: &mut String, report: &Report, row: &RowReport) -> fmt::Result {
     writeln!(page, "<section id=\"{}\">\n<h3>{}</h3>", Text(&row.row.id), Text(&row.title))?;
-    for side in &row.sides {
+    // One set of bars for each count of threads would be many.
+    for side in row.sides.iter().filter(|_| row.row.task != Task::Threads) {
         bars(page, report, row, side)?;
+    }
+    match row.row.task {
+        Task::Threads => plots::threads(page, report, row)?,
+        Task::Latency => plots::latency(page, report, row)?,
+        _ => {}
+    }
+    for (peer, what, value) in told_bytes(row) {
+        let (label, value) = (report.label(peer), rate(row, what, value));
+        writeln!(page, "<p>{}, {}: {value}</p>", Text(label), Text(what))?;
     }
     for (peer, why) in &row.failures {
         writeln!(
@@ -166,10 +179,13 @@ fn figures(page: &mut String, report: &Report, row: &RowReport) -> fmt::Result {
 }
 
 fn bars(page: &mut String, report: &Report, row: &RowReport, side: &SideReport) -> fmt::Result {
-    let best = side.peers.iter().map(|figure| 1.0 / figure.nanoseconds).fold(0.0, f64::max);
-    writeln!(page, "<h4>{}</h4>\n<table class=\"bars\">", Text(&side.side))?;
+    let fast = matches!(row.row.unit(&side.side), Unit::Rate | Unit::Throughput);
+    let length = |figure: &Figure| if fast { 1.0 / figure.nanoseconds } else { figure.nanoseconds };
+    let longest = side.peers.iter().map(length).fold(0.0, f64::max);
+    let hint = if fast { "" } else { " (less is better)" };
+    writeln!(page, "<h4>{}{hint}</h4>\n<table class=\"bars\">", Text(&side.side))?;
     for figure in &side.peers {
-        let width = BAR_WIDTH / figure.nanoseconds / best;
+        let width = BAR_WIDTH * length(figure) / longest;
         let place = report.peers.iter().position(|peer| peer.name == figure.peer);
         let floors = figure.floors.map(|floors| format!("{:.2} floors", floors.ratio));
         writeln!(
@@ -178,9 +194,9 @@ fn bars(page: &mut String, report: &Report, row: &RowReport, side: &SideReport) 
              <rect class=\"p{}\" width=\"{width:.1}\" height=\"{BAR_HEIGHT}\"/></svg></td>\
              <td>{}</td><td class=\"small\">{}</td></tr>",
             Text(report.label(&figure.peer)),
-            rate(row, figure.nanoseconds),
+            rate(row, &side.side, figure.nanoseconds),
             place.unwrap_or_default() % COLOURS,
-            rate(row, figure.nanoseconds),
+            rate(row, &side.side, figure.nanoseconds),
             floors.unwrap_or_default(),
         )?;
     }
@@ -220,7 +236,7 @@ const METHOD: &str = "Both sides in one thread, in memory, each side's own work 
     their intervals by bootstrap. lab/README.md tells all of it.";
 
 /// Text among HTML.
-struct Text<'t>(&'t str);
+pub(crate) struct Text<'t>(pub(crate) &'t str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -20,6 +20,8 @@ use lab_scenario::protocol::{Reply, Request};
 pub(crate) struct Launch {
     /// An allocator loaded ahead of the C library's.
     pub(crate) preload: Option<PathBuf>,
+    /// Where a counter of allocations keeps its figures.
+    pub(crate) figures: Option<PathBuf>,
     /// The CPU to stay on.
     pub(crate) pin: Option<u32>,
     /// For how long a worker may say nothing, beyond what it was asked to measure.
@@ -51,6 +53,10 @@ impl Process {
         if let Some(library) = &launch.preload {
             command.env("LD_PRELOAD", library);
         }
+        match &launch.figures {
+            Some(figures) => command.env("LAB_ALLOCATIONS", figures),
+            None => command.env_remove("LAB_ALLOCATIONS"),
+        };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("{}", program.display()))?;
         let input = child.stdin.take();

@@ -8,14 +8,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use lab_scenario::{About, Row};
+use lab_scenario::{About, Distribution, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,6 +57,12 @@ pub struct Settings {
     pub pin: Option<u32>,
     /// Cargo's profile for workers.
     pub profile: String,
+    /// Logical processors: the threads of latency rows.
+    pub cpus: usize,
+    /// Counts of threads.
+    pub threads: Vec<usize>,
+    /// Counts of connections, for memory.
+    pub connections: Vec<usize>,
 }
 
 /// Who took part, or could not.
@@ -89,12 +95,14 @@ pub struct RowReport {
     pub others: Option<f64>,
     /// Whether the machine was too busy with other things for the row to be trusted.
     pub noisy: bool,
-    /// Both sides.
+    /// Both sides, or what else is judged.
     pub sides: Vec<SideReport>,
     /// Peers whose row was lost, and why.
     pub failures: BTreeMap<String, String>,
     /// Peers that have no way to do it, and why.
     pub unable: BTreeMap<String, String>,
+    /// Latency rows: for each peer, how the times of `client` and `server` were distributed in all rounds.
+    pub distributions: BTreeMap<String, BTreeMap<String, Distribution>>,
     /// What both ends of each peer said they did.
     pub done: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -102,7 +110,7 @@ pub struct RowReport {
 /// One side of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SideReport {
-    /// `client`, `server`, `send` or `receive`.
+    /// One of [`Row::sides`].
     pub side: String,
     /// What each peer took.
     pub peers: Vec<Figure>,
@@ -113,13 +121,13 @@ pub struct SideReport {
 pub struct Figure {
     /// Which.
     pub peer: String,
-    /// Median over the rounds of the nanoseconds of one repetition.
+    /// Median over the rounds: nanoseconds of one repetition, or what [`Row::unit`] says.
     pub nanoseconds: f64,
     /// Half of the rounds lie between these.
     pub quartiles: [f64; 2],
     /// Each round.
     pub rounds: Vec<f64>,
-    /// Median times that are told but not judged.
+    /// Median figures that are told but not judged.
     pub parts: BTreeMap<String, f64>,
     /// Speed against the best of the other peers; absent if there is none, and for the floor.
     pub speed: Option<Speed>,

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use lab_scenario::protocol::{Reply, Request};
-use lab_scenario::{Measurement, Row};
+use lab_scenario::{Distribution, Measurement, Row, Task};
 
+use crate::counter::Counter;
 use crate::machine::Watch;
 use crate::peers::Peer;
 use crate::process::{Launch, Process};
@@ -31,6 +32,8 @@ pub(crate) struct Bench<'b> {
     pub(crate) launch: &'b Launch,
     pub(crate) settings: &'b Settings,
     pub(crate) certificates: &'b Path,
+    /// Of allocations, for memory rows; absent where it cannot be built.
+    pub(crate) counter: Option<Counter>,
 }
 
 /// What became of a peer in one round.
@@ -91,7 +94,12 @@ impl Bench<'_> {
         let done = series
             .iter()
             .filter_map(|each| Some((each.peer.name.clone(), each.rounds.first()?.done.clone())));
+        let distributions = series
+            .iter()
+            .map(|each| (each.peer.name.clone(), pooled(&each.rounds)))
+            .filter(|(_, sides)| !sides.is_empty());
         RowReport {
+            distributions: distributions.collect(),
             row: row.clone(),
             title: row.title(),
             rounds,
@@ -105,8 +113,22 @@ impl Bench<'_> {
         }
     }
 
+    /// Threads have all processors; memory is counted, which wants the allocator that the counter knows.
+    fn launch_for(&self, row: &Row) -> Launch {
+        let mut launch = self.launch.clone();
+        match (row.task, &self.counter) {
+            (Task::Threads | Task::Latency, _) => launch.pin = None,
+            (Task::Memory, Some(counter)) => {
+                launch.preload = Some(counter.library.clone());
+                launch.figures = Some(counter.figures.clone());
+            }
+            _ => {}
+        }
+        launch
+    }
+
     fn turn(&self, peer: &Peer, row: &Row) -> Result<Turn> {
-        let mut process = Process::start(&peer.program, self.launch)?;
+        let mut process = Process::start(&peer.program, &self.launch_for(row))?;
         let prepare =
             Request::Prepare { row: Box::new(row.clone()), files: self.certificates.to_owned() };
         match process.ask(&prepare, Duration::ZERO)? {
@@ -115,9 +137,13 @@ impl Bench<'_> {
             Reply::Failed { why } => bail!(why),
             other => bail!("an answer to another question: {other:?}"),
         }
-        let milliseconds = self.settings.measure_ms;
+        let milliseconds = match row.task {
+            Task::Latency => self.settings.measure_ms * LONGER,
+            _ => self.settings.measure_ms,
+        };
+        let counts = u64::try_from(row.threads.len())?;
         let measure = Request::Measure { milliseconds };
-        match process.ask(&measure, Duration::from_millis(milliseconds))? {
+        match process.ask(&measure, Duration::from_millis(milliseconds * counts))? {
             Reply::Measured(measurement) => checked(row, measurement).map(Turn::Measured),
             Reply::Failed { why } => bail!(why),
             other => bail!("an answer to another question: {other:?}"),
@@ -125,10 +151,13 @@ impl Bench<'_> {
     }
 }
 
-/// A measurement that has a sound time for each side that is judged.
+/// Latency is measured so many times as long: the slow ones are few.
+const LONGER: u64 = 4;
+
+/// A measurement that has a sound figure for each side that is judged.
 fn checked(row: &Row, measurement: Measurement) -> Result<Measurement> {
-    for side in row.task.sides() {
-        match measurement.sides.get(side) {
+    for side in row.sides() {
+        match measurement.sides.get(&side) {
             Some(time) if time.is_finite() && *time > 0.0 => {}
             other => bail!("for the side {side:?} it measured {other:?}"),
         }
@@ -145,10 +174,10 @@ fn is_decided(side: &SideReport) -> bool {
 
 /// The figures of each side, and how peers compare.
 fn judge(row: &Row, series: &[Series<'_>], random: &mut Random) -> Vec<SideReport> {
-    let sides = row.task.sides().into_iter().map(|side| {
+    let sides = row.sides().into_iter().map(|side| {
         let times: Vec<Vec<f64>> = series
             .iter()
-            .map(|each| each.rounds.iter().map(|round| round.sides[side]).collect())
+            .map(|each| each.rounds.iter().map(|round| round.sides[&side]).collect())
             .collect();
         let floor = series.iter().position(|each| each.peer.floor);
         let peers = series.iter().zip(&times).enumerate().map(|(own, (each, rounds))| {
@@ -171,7 +200,8 @@ fn judge(row: &Row, series: &[Series<'_>], random: &mut Random) -> Vec<SideRepor
                 rounds: rounds.clone(),
             }
         });
-        SideReport { side: side.to_owned(), peers: peers.collect() }
+        let peers = peers.collect();
+        SideReport { side, peers }
     });
     sides.collect()
 }
@@ -183,6 +213,15 @@ fn best_other(series: &[Series<'_>], times: &[Vec<f64>], own: usize) -> Option<u
     }
     let others = (0..series.len()).filter(|&other| other != own && !series[other].peer.floor);
     others.min_by(|&a, &b| median(&times[a]).total_cmp(&median(&times[b])))
+}
+
+/// The distributions of all rounds as one.
+fn pooled(rounds: &[Measurement]) -> BTreeMap<String, Distribution> {
+    let mut pooled = BTreeMap::<_, Distribution>::new();
+    for (side, part) in rounds.iter().flat_map(|round| &round.distributions) {
+        pooled.entry(side.clone()).or_default().add(part);
+    }
+    pooled
 }
 
 fn median_parts(rounds: &[Measurement]) -> BTreeMap<String, f64> {

@@ -8,9 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
-use lab_scenario::{Chain, Row, rows};
+use lab_scenario::{Chain, Row, Task, rows};
 
 use crate::certificates;
+use crate::counter::Counter;
+use crate::fit::fit;
 use crate::machine::Machine;
 use crate::page;
 use crate::peers::{self, Builder, Peer, Worker};
@@ -36,7 +38,8 @@ pub(crate) struct Order {
 
 /// Runs, and returns the report.
 pub(crate) fn run(order: &Order) -> Result<Report> {
-    let rows = select(&order.rows, order.settings.mode == "quick")?;
+    let mut rows = select(&order.rows, order.settings.mode == "quick")?;
+    fit(&mut rows, &order.settings);
     fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
     let path = order.out.join("report.json");
     let workers = peers::discover(&order.workers)?;
@@ -56,7 +59,14 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     ensure!(peers.iter().any(|peer| !peer.floor), "no peer can take part");
     let certificates = Scratch::new(&order.out.join("certificates"))?;
     certificates::make(certificates.path(), &chains(&rows))?;
+    let counter = match rows.iter().any(|row| row.task == Task::Memory) {
+        true => Counter::build(certificates.path())
+            .inspect_err(|error| eprintln!("allocations cannot be counted: {error:#}"))
+            .ok(),
+        false => None,
+    };
     let bench = Bench {
+        counter,
         peers: &peers,
         launch: &order.launch,
         settings: &order.settings,

@@ -12,24 +12,27 @@ use lab_scenario::{Resumption, Task, Version, rows};
 
 #[test]
 fn every_worker_does_every_row_as_asked() {
-    let report = every_row("every-row", "dev", &["tercel", "rustls", "rustls-unbuffered", "floor"]);
+    let peers = ["tercel", "rustls", "rustls-unbuffered", "floor"];
+    let (report, page) = every_row("every-row", "dev", &peers);
+    assert!(page.contains("client parked"));
     for peer in &report.peers {
         assert!(peer.about.as_ref().unwrap().crypto.contains("aws-lc-sys 0."), "{peer:?}");
     }
     for row in &report.rows {
         let unable: &[&str] = match row.row.task {
-            Task::SetUp => &["floor"],
+            Task::SetUp | Task::Memory => &["floor"],
             _ if row.row.early_data > 0 => &["rustls-unbuffered"],
             _ => &[],
         };
         as_asked(row, &["tercel", "rustls", "rustls-unbuffered"], unable);
     }
+    many_connections_are_told(&report);
 }
 
 #[test]
 #[ignore = "builds OpenSSL and BoringSSL"]
 fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
-    let report = every_row("every-row-in-c", "release", &["openssl", "boringssl"]);
+    let (report, _) = every_row("every-row-in-c", "release", &["openssl", "boringssl"]);
     for row in &report.rows {
         let stored = row.row.resumption == Some(Resumption::Stateful);
         let unable: &[&str] = match row.row.version {
@@ -41,12 +44,13 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
 }
 
 /// All rows, measured for a moment each, by peers none of which may be missing.
-fn every_row(test: &str, profile: &str, peers: &[&str]) -> Report {
+fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
     let place = Place::new(test);
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers");
     let output = lab()
         .args(["run", "--profile", profile, "--peers", &peers.join(","), "--allocator", "system"])
         .args(["--rounds", "1", "--measure-ms", "8", "--row-seconds", "0", "--workers", workers])
+        .args(["--threads", "1,3", "--connections", "20,40,80"])
         .arg("--out")
         .arg(place.out())
         .output()
@@ -54,12 +58,16 @@ fn every_row(test: &str, profile: &str, peers: &[&str]) -> Report {
     assert!(output.status.success(), "{}", said(&output));
     let report = place.report();
     assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
+    let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
+    // One drawing for each row of threads, one for each side of a row of latency.
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), 6 + 2 * 6);
+    assert!(!page.contains("NaN"), "a figure of nothing");
     let all = rows::all();
     assert_eq!(
-        report.rows.iter().map(|row| &row.row).collect::<Vec<_>>(),
-        all.iter().collect::<Vec<_>>()
+        report.rows.iter().map(|row| &row.row.id).collect::<Vec<_>>(),
+        all.iter().map(|row| &row.id).collect::<Vec<_>>()
     );
-    report
+    (report, page)
 }
 
 /// Whether these peers did what the row asks, and those said that they cannot.
@@ -75,8 +83,51 @@ fn as_asked(row: &RowReport, peers: &[&str], unable: &[&str]) {
             assert_eq!(done["early data"], row.row.early_data.to_string(), "{}", row.row.id);
         }
     }
+    assert_eq!(row.sides.len(), row.row.sides().len(), "{}", row.row.id);
     for side in &row.sides {
         assert!(side.peers.iter().all(|figure| figure.nanoseconds > 0.0), "{}", row.row.id);
+    }
+}
+
+/// What `report` says of the rows in which more than one connection is open.
+fn many_connections_are_told(report: &Report) {
+    for row in &report.rows {
+        let id = &row.row.id;
+        let figure = |side: &str, peer: &str| {
+            let side = row.sides.iter().find(|each| each.side == side);
+            let figures = side.into_iter().flat_map(|side| &side.peers);
+            let Some(figure) = figures.into_iter().find(|each| each.peer == peer) else {
+                panic!("{id}: no figure of {peer}");
+            };
+            figure
+        };
+        for peer in ["tercel", "rustls", "rustls-unbuffered"] {
+            match row.row.task {
+                Task::Threads => assert_eq!(row.row.threads, [1, 3], "{id}"),
+                Task::Latency => {
+                    for side in ["client", "server"] {
+                        let times = &row.distributions[peer][side];
+                        let [least, most] = ["P50", "P99"]
+                            .map(|name| figure(&format!("{side} {name}"), peer).nanoseconds);
+                        assert!(times.total() > 0 && least <= most, "{id}");
+                        assert!(most <= times.max, "{id}: {most} {}", times.max);
+                    }
+                }
+                Task::Memory => {
+                    for side in ["client", "server"] {
+                        let of = |what: &str| figure(&format!("{side} {what}"), peer).nanoseconds;
+                        // AWS-LC's share alone is more than a kilobyte while keys are exchanged.
+                        assert!(of("peak") > 1024.0 && of("peak") >= of("connected"), "{id}");
+                        assert!(of("allocations") >= 2.0, "{id}");
+                        assert!(of("idle") < 256.0 * 1024.0, "{id}");
+                        let parked = figure("resident", peer).parts.get(&format!("{side} parked"));
+                        assert_eq!(parked.is_some(), peer == "tercel", "{id}");
+                        assert!(parked.is_none_or(|bytes| *bytes < of("idle")), "{id}");
+                    }
+                }
+                _ => assert!(row.distributions.is_empty(), "{id}"),
+            }
+        }
     }
 }
 

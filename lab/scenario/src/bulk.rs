@@ -5,6 +5,7 @@
 //! Must not know: libraries. Next: [`crate::Endpoint`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::handshake::Pair;
@@ -39,7 +40,7 @@ pub(crate) struct Bulk<L: Library> {
 }
 
 impl<L: Library> Bulk<L> {
-    pub(crate) fn new(library: L, row: &Row) -> Result<Self> {
+    pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
         let size = row.write_size;
         if size == 0 {
             return Err("a write of no bytes".into());
@@ -128,8 +129,8 @@ impl<L: Library> Prepared for Bulk<L> {
         Ok(Measurement {
             repetitions,
             sides: sides.into(),
-            parts: BTreeMap::new(),
             done: self.done.clone(),
+            ..Measurement::default()
         })
     }
 }

@@ -1,15 +1,19 @@
 //! A worker around a [`Library`]: which task is done by which loop.
 //!
-//! Must not know: how a loop times. Next: `handshake.rs`, `bulk.rs`.
+//! Must not know: how a loop times. Next: `handshake.rs`, `bulk.rs`, `threads.rs`, `memory.rs`.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
+use crate::allocations::Allocations;
 use crate::bulk::Bulk;
 use crate::files::Files;
 use crate::handshake::{Handshakes, SetUps};
-use crate::library::{Library, Unable};
+use crate::library::{Library, Result, Unable};
+use crate::memory::Memory;
 use crate::protocol::{About, VERSION};
 use crate::row::{Row, Task};
+use crate::threads::Threads;
 use crate::worker::{Prepared, Worker};
 
 /// A [`Worker`] that drives a [`Library`] through every row.
@@ -37,12 +41,27 @@ where
         About { protocol: VERSION, ..L::about() }
     }
 
-    fn prepare(&mut self, row: &Row, files: &Files) -> Result<Box<dyn Prepared>, Unable> {
-        let library = L::configure(row, files)?;
+    fn prepare(
+        &mut self,
+        row: &Row,
+        files: &Files,
+    ) -> std::result::Result<Box<dyn Prepared>, Unable> {
+        let library = Arc::new(L::configure(row, files)?);
         let prepared: Box<dyn Prepared> = match row.task {
             Task::Handshake => Box::new(Handshakes::new(library, row).map_err(Unable::Failed)?),
             Task::SetUp => Box::new(SetUps::new(library, row).map_err(Unable::Failed)?),
             Task::Bulk => Box::new(Bulk::new(library, row).map_err(Unable::Failed)?),
+            Task::Threads | Task::Latency => {
+                let of_thread = row.clone();
+                let strand = move || -> Result<Box<dyn Prepared>> {
+                    Ok(Box::new(Handshakes::new(Arc::clone(&library), &of_thread)?))
+                };
+                Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?)
+            }
+            Task::Memory => {
+                let counter = Allocations::open()?;
+                Box::new(Memory::new(library, row, counter).map_err(Unable::Failed)?)
+            }
         };
         Ok(prepared)
     }

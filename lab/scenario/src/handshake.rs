@@ -7,13 +7,15 @@
 //! Must not know: libraries. Next: [`crate::Endpoint`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::check::{check, describe};
+use crate::distribution::Distribution;
 use crate::library::{Endpoint, Library, Result};
 use crate::meter::Meter;
 use crate::protocol::Measurement;
-use crate::row::Row;
+use crate::row::{Row, Task};
 use crate::worker::Prepared;
 
 /// Parts of the meter.
@@ -29,15 +31,20 @@ const PARTS: usize = 6;
 const WARM_UP: Duration = Duration::from_millis(20);
 
 /// More exchanges than any handshake needs: beyond it two ends disagree for ever.
-const MAX_TURNS: usize = 16;
+pub(crate) const MAX_TURNS: usize = 16;
 
 /// The largest flight that a buffer has to hold: certificates of RSA 4096 and a hybrid's key share.
-const FLIGHT: usize = 32 << 10;
+pub(crate) const FLIGHT: usize = 32 << 10;
+
+/// So often in a row threads may find that others have taken all tickets.
+const MAX_FALLBACKS: usize = 16;
 
 /// Connections of one library with itself.
 pub(crate) struct Pair<L: Library> {
-    library: L,
+    library: Arc<L>,
     row: Row,
+    /// Whether other threads use the library too.
+    shared: bool,
     meter: Meter<PARTS>,
     pub(crate) client_buffers: <L::Client as Endpoint>::Buffers,
     pub(crate) server_buffers: <L::Server as Endpoint>::Buffers,
@@ -46,11 +53,12 @@ pub(crate) struct Pair<L: Library> {
 }
 
 impl<L: Library> Pair<L> {
-    pub(crate) fn new(library: L, row: &Row, at_once: usize) -> Self {
+    pub(crate) fn new(library: Arc<L>, row: &Row, at_once: usize) -> Self {
         let at_once = at_once.max(FLIGHT);
         Self {
             library,
             row: row.clone(),
+            shared: false,
             meter: Meter::new(),
             client_buffers: L::Client::buffers(row, at_once),
             server_buffers: L::Server::buffers(row, at_once),
@@ -59,8 +67,27 @@ impl<L: Library> Pair<L> {
         }
     }
 
-    /// One handshake of the kind asked, checked on both sides.
+    /// One handshake of the kind asked, checked on both sides. Where a client keeps few tickets and
+    /// uses each once, other threads may have taken the last: then the handshake is full, brings another
+    /// ticket, and does not count.
     pub(crate) fn connect(&mut self, resumed: bool) -> Result<(L::Client, L::Server)> {
+        for _ in 0..MAX_FALLBACKS {
+            let before = self.shared.then(|| self.meter.clone());
+            let (client, server) = self.handshake(resumed)?;
+            let (at_client, at_server) = (client.outcome()?, server.outcome()?);
+            let full = !at_client.resumed && !at_server.resumed;
+            if let Some(before) = before.filter(|_| resumed && full) {
+                self.meter = before;
+                continue;
+            }
+            check(&self.row, resumed, "client", &at_client)?;
+            check(&self.row, resumed, "server", &at_server)?;
+            return Ok((client, server));
+        }
+        Err("no session is resumed".into())
+    }
+
+    fn handshake(&mut self, resumed: bool) -> Result<(L::Client, L::Server)> {
         let library = &self.library;
         let mut client = self.meter.time::<CREATE_CLIENT, _>(|| library.client())?;
         let mut server = self.meter.time::<CREATE_SERVER, _>(|| library.server())?;
@@ -96,9 +123,13 @@ impl<L: Library> Pair<L> {
                 break;
             }
         }
-        check(&self.row, resumed, "client", &client.outcome()?)?;
-        check(&self.row, resumed, "server", &server.outcome()?)?;
         Ok((client, server))
+    }
+
+    /// Nanoseconds of client and server so far, creation included.
+    fn spent(&self, repetitions: u64) -> [f64; 2] {
+        [[CREATE_CLIENT, CLIENT], [CREATE_SERVER, SERVER]]
+            .map(|parts| parts.iter().map(|part| self.meter.nanoseconds(*part, repetitions)).sum())
     }
 
     fn drop_both(&mut self, client: L::Client, server: L::Server) {
@@ -126,10 +157,12 @@ pub(crate) struct Handshakes<L: Library> {
 }
 
 impl<L: Library> Handshakes<L> {
-    pub(crate) fn new(library: L, row: &Row) -> Result<Self> {
+    pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
         let mut pair = Pair::new(library, row, 0);
+        pair.shared = matches!(row.task, Task::Threads | Task::Latency);
         let resumed = row.resumption.is_some();
-        if resumed {
+        // Where threads share the library there may be sessions of others; if not, the first handshake falls back.
+        if resumed && !pair.shared {
             pair.connect(false)?;
         }
         let start = Instant::now();
@@ -149,23 +182,29 @@ impl<L: Library> Prepared for Handshakes<L> {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         let pair = &mut self.pair;
         let resumed = pair.row.resumption.is_some();
+        let one_by_one = pair.row.task == Task::Latency;
+        let mut distributions = [Distribution::default(), Distribution::default()];
         pair.meter.reset();
         let (start, mut repetitions) = (Instant::now(), 0);
         while repetitions == 0 || start.elapsed() < budget {
+            let before = one_by_one.then(|| pair.spent(1));
             let (client, server) = pair.connect(resumed)?;
+            if let Some(before) = before {
+                let spans = before.iter().zip(pair.spent(1));
+                for (side, (before, after)) in distributions.iter_mut().zip(spans) {
+                    side.count(after - before);
+                }
+            }
             pair.drop_both(client, server);
             repetitions += 1;
         }
-        let sum = |create, steps| {
-            pair.meter.nanoseconds(create, repetitions) + pair.meter.nanoseconds(steps, repetitions)
-        };
-        let sides = [
-            ("client".to_owned(), sum(CREATE_CLIENT, CLIENT)),
-            ("server".to_owned(), sum(CREATE_SERVER, SERVER)),
-        ];
+        let names = || ["client", "server"].map(str::to_owned).into_iter();
+        let distributions = names().zip(distributions).filter(|_| one_by_one).collect();
+        let sides = names().zip(pair.spent(repetitions)).collect::<BTreeMap<_, _>>();
         Ok(Measurement {
+            distributions,
             repetitions,
-            sides: sides.into(),
+            sides,
             parts: pair.parts(repetitions),
             done: self.done.clone(),
         })
@@ -179,7 +218,7 @@ pub(crate) struct SetUps<L: Library> {
 }
 
 impl<L: Library> SetUps<L> {
-    pub(crate) fn new(library: L, row: &Row) -> Result<Self> {
+    pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
         // That these connections would work is part of what the row says.
         let mut handshakes = Handshakes::new(library, row)?;
         for _ in 0..100 {
@@ -220,6 +259,7 @@ impl<L: Library> Prepared for SetUps<L> {
             sides: sides.into(),
             parts: pair.parts(repetitions),
             done: self.done.clone(),
+            ..Measurement::default()
         })
     }
 }

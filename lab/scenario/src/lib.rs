@@ -7,28 +7,34 @@
 //! | add a worker of another kind | implement [`Worker`] and [`Prepared`] |
 //! | speak the protocol in another language | [`protocol`], and lab/README.md |
 //! | see what a handshake is held to | `check.rs` |
-//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs` |
+//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
 
+mod allocations;
 mod bulk;
 mod check;
+mod distribution;
 mod driven;
 mod files;
 mod handshake;
 mod library;
+mod memory;
 mod meter;
 pub mod protocol;
-mod row;
+pub mod row;
 pub mod rows;
+mod threads;
 mod version;
 mod worker;
 
+pub use distribution::Distribution;
 pub use driven::Driven;
 pub use files::Files;
 pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
-pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Version};
+pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
+pub use threads::{Strand, Threads};
 pub use version::locked_version;
 pub use worker::{Prepared, Worker, serve};

@@ -16,8 +16,8 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 /// Takes plaintext where the library left it.
 pub type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// A library, configured for a row.
-pub trait Library: Sized {
+/// A library, configured for a row. Threads share it.
+pub trait Library: Sized + Send + Sync {
     /// A client's end of a connection.
     type Client: Endpoint;
     /// A server's end.
@@ -96,6 +96,15 @@ pub trait Endpoint {
     /// # Errors
     /// The library's.
     fn receive(&mut self, buffers: &mut Self::Buffers, sink: Sink<'_>) -> Result<()>;
+
+    /// Not timed: lets go of memory that an idle connection can do without. False if the library has no
+    /// call for that.
+    ///
+    /// # Errors
+    /// The library's.
+    fn park(&mut self) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// What was agreed, as one side sees it. `None` in the options: the library does not tell.

@@ -30,6 +30,7 @@ pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
 }
 
 /// Adds up the time of `PARTS` parts.
+#[derive(Clone)]
 pub struct Meter<const PARTS: usize> {
     parts: [Part; PARTS],
     clock: Duration,

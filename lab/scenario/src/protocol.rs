@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::distribution::Distribution;
 use crate::row::Row;
 
 /// Raised when an old worker could not be understood any more.
@@ -76,15 +77,18 @@ pub struct About {
     pub build: String,
 }
 
-/// What was measured. All times are nanoseconds for one repetition.
+/// What was measured. Times are nanoseconds for one repetition, sizes bytes for one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// How often the row was done: handshakes, connections, or writes.
     pub repetitions: u64,
-    /// The judged times, by the names of [`crate::Task::sides`].
+    /// The judged figures, by the names of [`Row::sides`].
     pub sides: BTreeMap<String, f64>,
-    /// Times that are told but not judged.
+    /// Figures that are told but not judged.
     pub parts: BTreeMap<String, f64>,
+    /// Latency rows: how the times of `client` and `server` are distributed.
+    #[serde(default)]
+    pub distributions: BTreeMap<String, Distribution>,
     /// What both sides agreed on, seen in every repetition.
     pub done: BTreeMap<String, String>,
 }

@@ -35,6 +35,11 @@ pub struct Row {
     pub early_data: usize,
     /// Bulk: bytes in one write.
     pub write_size: usize,
+    /// How many threads work at once: each count is measured. One, but for threads and latency.
+    pub threads: Vec<usize>,
+    /// Memory: how many connections are open when what is resident is looked at, growing. The last but
+    /// one is how many handshakes are open at once.
+    pub connections: Vec<usize>,
 }
 
 /// What is done and timed.
@@ -47,18 +52,41 @@ pub enum Task {
     Bulk,
     /// A connection made ready and dropped unused: sides `client` and `server`.
     SetUp,
+    /// Handshakes in several threads that share one configuration. A side for each count of threads: the
+    /// servers' time per handshake, all threads taken together.
+    Threads,
+    /// Handshakes in several threads, and how long the slow ones take.
+    Latency,
+    /// What connections take up: bytes for each, and how often memory was asked for.
+    Memory,
 }
 
-impl Task {
-    /// The sides that are judged.
-    #[must_use]
-    pub fn sides(self) -> [&'static str; 2] {
-        match self {
-            Self::Handshake | Self::SetUp => ["client", "server"],
-            Self::Bulk => ["send", "receive"],
-        }
-    }
+/// What a side's figure counts. Less is better in all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds for one, told as how many in a second.
+    Rate,
+    /// Nanoseconds for one write, told as bytes in a second.
+    Throughput,
+    /// Nanoseconds, told as they are.
+    Time,
+    /// Bytes.
+    Bytes,
+    /// A number of things.
+    Count,
 }
+
+/// The percentiles of a distribution that are judged; others are told.
+pub const JUDGED: [(&str, f64); 2] = [("P50", 0.5), ("P99", 0.99)];
+
+/// What memory rows say of the two ends apart.
+pub const MEMORY: [&str; 4] = ["connected", "idle", "peak", ALLOCATIONS];
+
+/// How often memory was asked for in a handshake.
+pub const ALLOCATIONS: &str = "allocations";
+
+/// What memory rows say of both ends together: growth of the process for each pair.
+pub const RESIDENT: &str = "resident";
 
 /// How the server keeps a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,6 +211,34 @@ impl Chain {
 }
 
 impl Row {
+    /// The sides that are judged.
+    #[must_use]
+    pub fn sides(&self) -> Vec<String> {
+        let of_both = |what: &[&str]| -> Vec<String> {
+            let sides = ["client", "server"];
+            sides.iter().flat_map(|side| what.iter().map(move |w| format!("{side} {w}"))).collect()
+        };
+        match self.task {
+            Task::Handshake | Task::SetUp => vec!["client".to_owned(), "server".to_owned()],
+            Task::Bulk => vec!["send".to_owned(), "receive".to_owned()],
+            Task::Threads => self.threads.iter().map(|count| threads(*count)).collect(),
+            Task::Latency => of_both(&JUDGED.map(|(name, _)| name)),
+            Task::Memory => [of_both(&MEMORY), vec![RESIDENT.to_owned()]].concat(),
+        }
+    }
+
+    /// What the figure of a side counts.
+    #[must_use]
+    pub fn unit(&self, side: &str) -> Unit {
+        match self.task {
+            Task::Handshake | Task::SetUp | Task::Threads => Unit::Rate,
+            Task::Bulk => Unit::Throughput,
+            Task::Latency => Unit::Time,
+            Task::Memory if side.ends_with(ALLOCATIONS) => Unit::Count,
+            Task::Memory => Unit::Bytes,
+        }
+    }
+
     /// The groups to configure on both sides, best first: the row's, and the curve of an ECDSA leaf
     /// where a client of TLS 1.2 has to name it. RFC 8422 5.1.1
     #[must_use]
@@ -217,8 +273,21 @@ impl Row {
         if self.client_chain.is_some() {
             parts.push("client certificate".to_owned());
         }
+        if self.task == Task::Latency {
+            parts.extend(self.threads.first().map(|count| threads(*count)));
+        }
+        if self.task == Task::Memory {
+            let counts: Vec<_> = self.connections.iter().map(usize::to_string).collect();
+            parts.push(format!("{} connections", counts.join("/")));
+        }
         parts.join(", ")
     }
+}
+
+/// The side of so many threads.
+#[must_use]
+pub fn threads(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "thread" } else { "threads" })
 }
 
 /// A length, in the unit one would say it in.

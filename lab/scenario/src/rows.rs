@@ -19,6 +19,9 @@ pub fn all() -> Vec<Row> {
     mutual(&mut rows);
     resumed(&mut rows);
     set_up(&mut rows);
+    threads(&mut rows);
+    latency(&mut rows);
+    memory(&mut rows);
     rows
 }
 
@@ -113,6 +116,66 @@ fn set_up(rows: &mut Vec<Row>) {
     }
 }
 
+/// The controller says how many threads there are.
+fn threads(rows: &mut Vec<Row>) {
+    rows.extend(shared(Task::Threads, "threads", "12-stateful"));
+}
+
+/// As for threads: what is asked of a busy server.
+fn latency(rows: &mut Vec<Row>) {
+    rows.extend(shared(Task::Latency, "latency", "13-stateless"));
+}
+
+/// The handshakes that are made in many threads at once.
+fn shared(task: Task, section: &str, quick: &str) -> Vec<Row> {
+    let hybrid = Group::X25519MlKem768;
+    let full = |version, group, chain| Row {
+        id: format!("{section}-{}-{chain}", digits(version)),
+        ..authenticated(section, version, group, chain)
+    };
+    let resumed = |version, group, resumption, name: &str| Row {
+        group,
+        resumption: Some(resumption),
+        tickets: u8::from(resumption == Resumption::Stateless),
+        ..row(section, format!("{section}-{}-{name}", digits(version)), version)
+    };
+    let mut rows = vec![
+        full(Version::Tls12, Group::X25519, Chain::Rsa2048),
+        full(Version::Tls13, hybrid, Chain::Rsa2048),
+        full(Version::Tls13, hybrid, Chain::EcdsaP256),
+        resumed(Version::Tls12, Group::X25519, Resumption::Stateful, "stateful"),
+        resumed(Version::Tls12, Group::X25519, Resumption::Stateless, "stateless"),
+        resumed(Version::Tls13, hybrid, Resumption::Stateless, "stateless"),
+    ];
+    for row in &mut rows {
+        row.quick = row.id == format!("{section}-{quick}");
+        row.task = task;
+    }
+    rows
+}
+
+/// How many connections are open in memory rows.
+pub const CONNECTIONS: [usize; 3] = [100, 1000, 5000];
+
+/// The same in a quick run.
+pub const FEW_CONNECTIONS: [usize; 3] = [100, 200, 400];
+
+fn memory(rows: &mut Vec<Row>) {
+    for (version, group, chain) in [
+        (Version::Tls12, Group::X25519, Chain::Rsa2048),
+        (Version::Tls13, Group::X25519, Chain::Rsa2048),
+        (Version::Tls13, Group::X25519MlKem768, Chain::EcdsaP256),
+    ] {
+        rows.push(Row {
+            id: format!("memory-{}-{chain}", digits(version)),
+            quick: chain == Chain::EcdsaP256,
+            task: Task::Memory,
+            connections: CONNECTIONS.to_vec(),
+            ..authenticated("memory", version, group, chain)
+        });
+    }
+}
+
 const KEY_EXCHANGES: [(Version, Group); 3] = [
     (Version::Tls12, Group::X25519),
     (Version::Tls13, Group::X25519),
@@ -150,6 +213,8 @@ fn row(section: &str, id: String, version: Version) -> Row {
         tickets: 0,
         early_data: 0,
         write_size: 0,
+        threads: vec![1],
+        connections: Vec::new(),
     }
 }
 

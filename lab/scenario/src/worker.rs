@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::distribution::Distribution;
 use crate::files::Files;
 use crate::library::{Result, Unable};
 use crate::protocol::{About, Measurement, Reply, Request};
@@ -36,6 +37,12 @@ pub trait Prepared {
     /// # Errors
     /// If anything goes wrong or not as asked.
     fn measure(&mut self, budget: Duration) -> Result<Measurement>;
+
+    /// In how many parts a measurement is made. What stops the process for a moment spoils one or two of
+    /// them, not their median.
+    fn slices(&self) -> u32 {
+        8
+    }
 }
 
 /// Answers requests on standard input until it ends.
@@ -95,11 +102,9 @@ fn answer(
     }
 }
 
-/// Parts of a measurement. What stops the process for a moment spoils one or two of them, not their median.
-const SLICES: u32 = 8;
-
 fn measure(row: &mut dyn Prepared, budget: Duration) -> Result<Measurement> {
-    let slices: Result<Vec<_>> = (0..SLICES).map(|_| row.measure(budget / SLICES)).collect();
+    let count = row.slices();
+    let slices: Result<Vec<_>> = (0..count).map(|_| row.measure(budget / count)).collect();
     let slices = slices?;
     let median_of = |times: &dyn Fn(&Measurement) -> &BTreeMap<String, f64>| {
         let names = slices.first().into_iter().flat_map(|slice| times(slice).keys());
@@ -112,7 +117,12 @@ fn measure(row: &mut dyn Prepared, budget: Duration) -> Result<Measurement> {
         };
         names.map(median).collect::<BTreeMap<_, _>>()
     };
+    let mut distributions = BTreeMap::<_, Distribution>::new();
+    for (side, part) in slices.iter().flat_map(|slice| &slice.distributions) {
+        distributions.entry(side.clone()).or_default().add(part);
+    }
     Ok(Measurement {
+        distributions,
         repetitions: slices.iter().map(|slice| slice.repetitions).sum(),
         sides: median_of(&|slice| &slice.sides),
         parts: median_of(&|slice| &slice.parts),

@@ -3,7 +3,6 @@
 //! Memory is touched as a library must touch it: plaintext read once, ciphertext written once, the opened
 //! record where the next one will be too. Must not know: handshakes. Next: `operands.rs`.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use lab_scenario::{Measurement, Meter, Prepared, Result, Row, Version};
@@ -123,11 +122,6 @@ impl Prepared for Bulk {
             ("send".to_owned(), meter.nanoseconds(0, repetitions)),
             ("receive".to_owned(), meter.nanoseconds(1, repetitions)),
         ];
-        Ok(Measurement {
-            repetitions,
-            sides: sides.into(),
-            parts: BTreeMap::new(),
-            done: BTreeMap::new(),
-        })
+        Ok(Measurement { repetitions, sides: sides.into(), ..Measurement::default() })
     }
 }

@@ -29,7 +29,8 @@ pub(crate) fn print_calls(row: &Row) -> Result<()> {
             println!("send: each record sealed; receive: each record opened; {}", row.suite);
             return Ok(());
         }
-        Task::Handshake => {}
+        Task::Memory => return Err("memory is the libraries' affair".into()),
+        Task::Handshake | Task::Threads | Task::Latency => {}
     }
     let sizes = Sizes { chain: 2500, signature: 256 };
     let calls = calls::of(row, sizes);
@@ -44,8 +45,10 @@ pub(crate) fn print_calls(row: &Row) -> Result<()> {
 
 /// Times each call alone and the loop of them, and compares.
 pub(crate) fn check(row: &Row, files: &str) -> Result<()> {
-    if row.task != Task::Handshake {
-        return bulk::Bulk::new(row).measure(REPEAT).map(|_| ());
+    match row.task {
+        Task::SetUp | Task::Memory => return Err("there are no calls in it".into()),
+        Task::Bulk => return bulk::Bulk::new(row).measure(REPEAT).map(|_| ()),
+        Task::Handshake | Task::Threads | Task::Latency => {}
     }
     let files = Files::new(Path::new(files));
     let mut loops = Handshakes::new(row, &files)?;

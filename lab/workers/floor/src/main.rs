@@ -17,13 +17,12 @@ mod calls;
 mod check;
 mod operands;
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use lab_scenario::{
-    About, Files, Measurement, Meter, Prepared, Result, Row, Task, Unable, Worker, locked_version,
-    protocol, rows, serve,
+    About, Distribution, Files, Measurement, Meter, Prepared, Result, Row, Task, Threads, Unable,
+    Worker, locked_version, protocol, rows, serve,
 };
 
 use calls::{Call, Calls};
@@ -75,6 +74,16 @@ impl Worker for Floor {
         match row.task {
             Task::SetUp => Err(Unable::cannot("there is no cryptography in it")),
             Task::Bulk => Ok(Box::new(bulk::Bulk::new(row))),
+            Task::Threads | Task::Latency => {
+                let (own, files) = (row.clone(), files.clone());
+                let strand = move || -> Result<Box<dyn Prepared>> {
+                    let mut prepared = Handshakes::new(&own, &files)?;
+                    prepared.measure(WARM_UP)?;
+                    Ok(Box::new(prepared))
+                };
+                Ok(Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?))
+            }
+            Task::Memory => Err(Unable::cannot("memory is the libraries' affair")),
             Task::Handshake => {
                 let mut row = Handshakes::new(row, files).map_err(Unable::Failed)?;
                 row.measure(WARM_UP).map_err(Unable::Failed)?;
@@ -93,6 +102,8 @@ struct Handshakes {
     server: Vec<Call>,
     operands: Operands,
     meter: Meter<2>,
+    /// Whether each repetition is told, not their average alone.
+    one_by_one: bool,
 }
 
 impl Handshakes {
@@ -100,29 +111,39 @@ impl Handshakes {
         let mut operands = Operands::new(row, files)?;
         let Calls { client, server } = calls::of(row, operands.sizes());
         operands.settle(&[client.as_slice(), server.as_slice()].concat());
-        Ok(Self { client, server, operands, meter: Meter::new() })
+        let one_by_one = row.task == Task::Latency;
+        Ok(Self { client, server, operands, meter: Meter::new(), one_by_one })
     }
 }
 
 impl Prepared for Handshakes {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
-        let Self { client, server, operands, meter } = self;
+        let Self { client, server, operands, meter, one_by_one } = self;
+        let mut distributions = [Distribution::default(), Distribution::default()];
         meter.reset();
         let (start, mut repetitions) = (Instant::now(), 0);
         while repetitions == 0 || start.elapsed() < budget {
+            let before = one_by_one.then(|| [0, 1].map(|side| meter.nanoseconds(side, 1)));
             meter.time::<0, _>(|| client.iter().for_each(|call| operands.perform(*call)));
             meter.time::<1, _>(|| server.iter().for_each(|call| operands.perform(*call)));
+            if let Some(before) = before {
+                for (side, before) in before.into_iter().enumerate() {
+                    distributions[side].count(meter.nanoseconds(side, 1) - before);
+                }
+            }
             repetitions += 1;
         }
         let sides = [
             ("client".to_owned(), meter.nanoseconds(0, repetitions)),
             ("server".to_owned(), meter.nanoseconds(1, repetitions)),
         ];
+        let names = ["client", "server"].map(str::to_owned).into_iter();
+        let distributions = names.zip(distributions).filter(|_| *one_by_one).collect();
         Ok(Measurement {
             repetitions,
             sides: sides.into(),
-            parts: BTreeMap::new(),
-            done: BTreeMap::new(),
+            distributions,
+            ..Measurement::default()
         })
     }
 }

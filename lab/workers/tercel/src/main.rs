@@ -285,6 +285,11 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         Ok(())
     }
 
+    fn park(&mut self) -> Result<bool> {
+        self.connection()?.park();
+        Ok(true)
+    }
+
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
         let receiver = &mut self.connection()?.receiver;
         loop {

@@ -3,6 +3,7 @@
 //! Must not know: TLS 1.2. Next: [`server`], [`client`].
 
 pub(crate) mod auth;
+mod basis;
 pub(crate) mod client;
 pub(crate) mod resumption;
 pub(crate) mod secrets;

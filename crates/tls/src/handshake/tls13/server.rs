@@ -12,11 +12,10 @@ use tercel_wire::{
 };
 
 use super::auth::{self, Asked, Received, Wishes};
+use super::basis::{Basis, choose_basis};
 use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
-use crate::config::credential::Credential;
 use crate::config::policy::Side;
-use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::authentication::HandshakeContext;
 use crate::connection::authentication::certificate::write_request;
@@ -28,14 +27,13 @@ use crate::handshake::flow::{Command, Flow};
 use crate::handshake::hello::retry::{self, Settled};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
-use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
 use crate::record::limits;
-use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
@@ -165,73 +163,6 @@ pub(crate) async fn handshake(
         answering: None,
         requesting,
     })
-}
-
-/// What a handshake rests on: a session, an external key, or a credential of ours.
-struct Basis {
-    early: EarlySecret,
-    psk_index: Option<u16>,
-    session: Option<Box<Session>>,
-    own: Option<(Arc<Credential>, tercel_wire::SignatureScheme)>,
-    early_data: bool,
-    ticket_age_skew: Option<i32>,
-}
-
-#[allow(clippy::too_many_arguments)]
-async fn choose_basis(
-    flow: &mut Flow,
-    config: &Arc<ServerConfig>,
-    message: &SharedHello,
-    hello: &ClientHello<'_>,
-    suite: &'static Suite,
-    before: &Transcript,
-    external: Option<&Arc<PreSharedKey>>,
-    alpn: Option<&[u8]>,
-    retried: bool,
-) -> Result<Basis, Error> {
-    let accepted = resumption::accept(flow, config, hello, message, suite, before, external);
-    let Some(accepted) = accepted.await? else {
-        if config.only_pre_shared_keys {
-            return Err(Peer::UnknownPreSharedKey.into());
-        }
-        let own = select_credential(flow, config, message, hello).await?;
-        let early = EarlySecret::new(suite, None);
-        return Ok(Basis {
-            early,
-            psk_index: None,
-            session: None,
-            own: Some(own),
-            early_data: false,
-            ticket_age_skew: None,
-        });
-    };
-    let ticket_age_skew = Some(accepted.reported_age_skew());
-    let early_data = accepted.admits_early_data(flow, config, hello, suite, alpn, retried).await?;
-    Ok(Basis {
-        early: accepted.early,
-        psk_index: Some(accepted.index),
-        session: accepted.session,
-        own: None,
-        early_data,
-        ticket_age_skew,
-    })
-}
-
-async fn select_credential(
-    flow: &mut Flow,
-    config: &Arc<ServerConfig>,
-    message: &SharedHello,
-    hello: &ClientHello<'_>,
-) -> Result<(Arc<Credential>, tercel_wire::SignatureScheme), Error> {
-    let version = ProtocolVersion::TLS1_3;
-    let request =
-        negotiate::credential_request(hello, version, config).ok_or(Peer::MissingExtension)?;
-    let source =
-        || RequestSource::Hello { hello: Arc::clone(message), version, config: Arc::clone(config) };
-    let credential = identity::select(flow, &config.credentials, &request, source).await?;
-    let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
-    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
-    Ok((credential, scheme))
 }
 
 /// Our share, and the secret that comes of it and the client's.

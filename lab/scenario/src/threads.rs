@@ -1,0 +1,170 @@
+//! Several threads at once, each with connections of its own.
+//!
+//! Must not know: libraries. Next: `handshake.rs`, which each thread goes through.
+
+use std::collections::BTreeMap;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use crate::library::Result;
+use crate::protocol::Measurement;
+use crate::row::{self, JUDGED, Row, Task};
+use crate::worker::Prepared;
+
+/// Makes a thread's part ready, in that thread: all share what the closure holds.
+pub type Strand = Box<dyn Fn() -> Result<Box<dyn Prepared>> + Send + Sync>;
+
+/// A row of threads or latency: the same handshakes in as many threads as it says.
+pub struct Threads {
+    strand: Strand,
+    row: Row,
+}
+
+impl Threads {
+    /// For a row of [`Task::Threads`] or [`Task::Latency`]. What each thread measures has a side
+    /// `server`; for latency, distributions as well.
+    ///
+    /// # Errors
+    /// Those of one thread's part, which is tried once.
+    pub fn new(row: &Row, strand: Strand) -> Result<Self> {
+        strand()?;
+        Ok(Self { strand, row: row.clone() })
+    }
+
+    /// What each of so many threads measured in the same span of time.
+    fn at_once(&self, count: usize, budget: Duration) -> Result<Vec<Measurement>> {
+        let barrier = Barrier::new(count);
+        let one = || {
+            let prepared = (self.strand)();
+            // Whoever failed comes to the barrier too, or the others would wait for ever.
+            barrier.wait();
+            prepared?.measure(budget)
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..count).map(|_| scope.spawn(one)).collect();
+            let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            ended.map(|end| end.unwrap_or_else(|_| Err("a thread panicked".into()))).collect()
+        })
+    }
+}
+
+impl Prepared for Threads {
+    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+        let mut whole = Measurement::default();
+        for count in &self.row.threads {
+            let parts = self.at_once(*count, budget)?;
+            whole.repetitions += parts.iter().map(|part| part.repetitions).sum::<u64>();
+            whole.done = parts.first().map(|part| part.done.clone()).unwrap_or_default();
+            if self.row.task == Task::Latency {
+                whole.sides = percentiles(&mut whole.distributions, &parts);
+            } else {
+                whole.sides.insert(row::threads(*count), together(&parts)?);
+            }
+        }
+        Ok(whole)
+    }
+
+    fn slices(&self) -> u32 {
+        1
+    }
+}
+
+/// Nanoseconds of the servers for one handshake of so many threads: the mean over all handshakes, by the
+/// number of threads. The sum of the threads' own rates would be more than there is where threads wait for a
+/// processor, since those that wait elsewhere than in a server's span seem to have one to themselves.
+#[allow(clippy::cast_precision_loss)]
+fn together(parts: &[Measurement]) -> Result<f64> {
+    let (mut spent, mut handshakes) = (0.0, 0.0);
+    for part in parts {
+        let repetitions = part.repetitions as f64;
+        spent += repetitions * part.sides.get("server").ok_or("no time of the server")?;
+        handshakes += repetitions;
+    }
+    Ok(spent / handshakes / parts.len() as f64)
+}
+
+/// Adds up the threads' distributions, and takes the percentiles that are judged.
+fn percentiles(
+    whole: &mut BTreeMap<String, crate::Distribution>,
+    parts: &[Measurement],
+) -> BTreeMap<String, f64> {
+    for (side, part) in parts.iter().flat_map(|part| &part.distributions) {
+        whole.entry(side.clone()).or_default().add(part);
+    }
+    let judged = whole.iter().flat_map(|(side, all)| {
+        JUDGED.map(|(name, part)| (format!("{side} {name}"), all.percentile(part)))
+    });
+    judged.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::Distribution;
+    use crate::rows;
+
+    /// Takes 1000 ns in the first thread, 2000 in the second, and so on.
+    struct Fixed(f64);
+
+    impl Prepared for Fixed {
+        fn measure(&mut self, _: Duration) -> Result<Measurement> {
+            let mut times = Distribution::default();
+            times.count(self.0);
+            Ok(Measurement {
+                repetitions: 1,
+                sides: [("server".to_owned(), self.0)].into(),
+                distributions: [("server".to_owned(), times)].into(),
+                ..Measurement::default()
+            })
+        }
+    }
+
+    fn prepared(task: Task, threads: &[usize]) -> Threads {
+        let row = rows::all().into_iter().find(|row| row.task == task).unwrap();
+        let row = Row { threads: threads.to_vec(), ..row };
+        // The trial makes one more.
+        let made = AtomicUsize::new(0);
+        let strand = move || -> Result<Box<dyn Prepared>> {
+            let number = u32::try_from(made.fetch_add(1, Ordering::SeqCst))?;
+            Ok(Box::new(Fixed(f64::from(number) * 1000.0)))
+        };
+        Threads::new(&row, Box::new(strand)).unwrap()
+    }
+
+    #[test]
+    fn threads_are_taken_together() {
+        let measured = prepared(Task::Threads, &[1, 2]).measure(Duration::ZERO).unwrap();
+        assert_eq!(measured.repetitions, 3);
+        assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
+        // 2500 ns each, two at once.
+        assert!((measured.sides["2 threads"] - 1250.0).abs() < 1e-9, "{:?}", measured.sides);
+    }
+
+    #[test]
+    fn times_of_all_threads_are_one_distribution() {
+        let measured = prepared(Task::Latency, &[3]).measure(Duration::ZERO).unwrap();
+        assert_eq!(measured.distributions["server"].total(), 3);
+        assert!((measured.sides["server P50"] / 2000.0 - 1.0).abs() < 0.011);
+        assert!((measured.sides["server P99"] / 3000.0 - 1.0).abs() < 0.011);
+    }
+
+    #[test]
+    fn a_thread_that_fails_does_not_keep_the_others_waiting() {
+        let row = rows::all().into_iter().find(|row| row.task == Task::Threads).unwrap();
+        let row = Row { threads: vec![3], ..row };
+        let made = Arc::new(AtomicUsize::new(0));
+        let strand = move || -> Result<Box<dyn Prepared>> {
+            match made.fetch_add(1, Ordering::SeqCst) {
+                2 => Err("the second thread fails".into()),
+                _ => Ok(Box::new(Fixed(1.0))),
+            }
+        };
+        let mut threads = Threads::new(&row, Box::new(strand)).unwrap();
+        let error = threads.measure(Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("second thread"), "{error}");
+    }
+}
