@@ -22,6 +22,8 @@ check:
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
     cargo fmt --manifest-path lab/Cargo.toml --all --check
+    cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
@@ -90,6 +92,10 @@ lab *FLAGS:
 test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
     cargo test --locked --manifest-path lab/Cargo.toml --workspace
+
+# Every row with the workers that `test-lab` leaves out, because their libraries take long to build.
+test-lab-full:
+    cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers -- --ignored
 
 # What the wrappers of crates/crypto cost over the bare foreign calls.
 bench-crypto:

@@ -1,26 +1,54 @@
 //! The workers that are built here, through every row: each must do what is asked, or the row fails.
 //! Times mean nothing in this test.
 
+// A test may fail by panicking, also in what several share.
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Place, lab, said};
-use lab::report::Report;
-use lab_scenario::{Task, rows};
+use lab::report::{Report, RowReport};
+use lab_scenario::{Resumption, Task, Version, rows};
 
 #[test]
 fn every_worker_does_every_row_as_asked() {
-    let place = Place::new("every-row");
+    let peers = ["tercel", "rustls", "rustls-unbuffered", "floor"];
+    let (report, page) = every_row("every-row", "dev", &peers);
+    assert!(page.contains("client parked"));
+    for peer in &report.peers {
+        assert!(peer.about.as_ref().unwrap().crypto.contains("aws-lc-sys 0."), "{peer:?}");
+    }
+    for row in &report.rows {
+        let unable: &[&str] = match row.row.task {
+            Task::SetUp | Task::Memory => &["floor"],
+            _ if row.row.early_data > 0 => &["rustls-unbuffered"],
+            _ => &[],
+        };
+        as_asked(row, &["tercel", "rustls", "rustls-unbuffered"], unable);
+    }
+    many_connections_are_told(&report);
+}
+
+#[test]
+#[ignore = "builds OpenSSL and BoringSSL"]
+fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
+    let (report, _) = every_row("every-row-in-c", "release", &["openssl", "boringssl"]);
+    for row in &report.rows {
+        let stored = row.row.resumption == Some(Resumption::Stateful);
+        let unable: &[&str] = match row.row.version {
+            Version::Tls13 if stored => &["boringssl"],
+            _ => &[],
+        };
+        as_asked(row, &["openssl", "boringssl"], unable);
+    }
+}
+
+/// All rows, measured for a moment each, by peers none of which may be missing.
+fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
+    let place = Place::new(test);
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers");
     let output = lab()
-        .args([
-            "run",
-            "--profile",
-            "dev",
-            "--peers",
-            "tercel,rustls,rustls-unbuffered,floor",
-            "--allocator",
-            "system",
-        ])
+        .args(["run", "--profile", profile, "--peers", &peers.join(","), "--allocator", "system"])
         .args(["--rounds", "1", "--measure-ms", "8", "--row-seconds", "0", "--workers", workers])
         .args(["--threads", "1,3", "--connections", "20,40,80"])
         .arg("--out")
@@ -29,47 +57,36 @@ fn every_worker_does_every_row_as_asked() {
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let report = place.report();
-    for peer in &report.peers {
-        assert_eq!(peer.failure, None);
-        assert!(peer.about.as_ref().unwrap().crypto.contains("aws-lc-sys 0."), "{peer:?}");
-    }
+    assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
     // One drawing for each row of threads, one for each side of a row of latency.
     assert_eq!(page.matches("<svg class=\"plot\"").count(), 6 + 2 * 6);
-    assert!(page.contains("client parked"));
     assert!(!page.contains("NaN"), "a figure of nothing");
     let all = rows::all();
     assert_eq!(
         report.rows.iter().map(|row| &row.row.id).collect::<Vec<_>>(),
         all.iter().map(|row| &row.id).collect::<Vec<_>>()
     );
-    for row in &report.rows {
-        assert!(row.failures.is_empty(), "{}: {:?}", row.row.id, row.failures);
-        let unable: Vec<_> = row.unable.keys().collect();
-        let expected: &[&str] = match row.row.task {
-            Task::SetUp | Task::Memory => &["floor"],
-            _ if row.row.early_data > 0 => &["rustls-unbuffered"],
-            _ => &[],
-        };
-        assert_eq!(unable, expected, "{}", row.row.id);
-        for peer in ["tercel", "rustls", "rustls-unbuffered"] {
-            if expected.contains(&peer) {
-                continue;
-            }
-            let done = &row.done[peer];
-            assert_eq!(done["suite"], row.row.suite.name(), "{}", row.row.id);
-            if row.row.task != Task::Bulk {
-                let kind = if row.row.resumption.is_some() { "resumed" } else { "full" };
-                assert_eq!(done["kind"], kind, "{}", row.row.id);
-                assert_eq!(done["early data"], row.row.early_data.to_string(), "{}", row.row.id);
-            }
-        }
-        assert_eq!(row.sides.len(), row.row.sides().len(), "{}", row.row.id);
-        for side in &row.sides {
-            assert!(side.peers.iter().all(|figure| figure.nanoseconds > 0.0), "{}", row.row.id);
+    (report, page)
+}
+
+/// Whether these peers did what the row asks, and those said that they cannot.
+fn as_asked(row: &RowReport, peers: &[&str], unable: &[&str]) {
+    assert!(row.failures.is_empty(), "{}: {:?}", row.row.id, row.failures);
+    assert_eq!(row.unable.keys().collect::<Vec<_>>(), unable, "{}", row.row.id);
+    for peer in peers.iter().filter(|peer| !unable.contains(peer)) {
+        let done = &row.done[*peer];
+        assert_eq!(done["suite"], row.row.suite.name(), "{}", row.row.id);
+        if row.row.task != Task::Bulk {
+            let kind = if row.row.resumption.is_some() { "resumed" } else { "full" };
+            assert_eq!(done["kind"], kind, "{}", row.row.id);
+            assert_eq!(done["early data"], row.row.early_data.to_string(), "{}", row.row.id);
         }
     }
-    many_connections_are_told(&report);
+    assert_eq!(row.sides.len(), row.row.sides().len(), "{}", row.row.id);
+    for side in &row.sides {
+        assert!(side.peers.iter().all(|figure| figure.nanoseconds > 0.0), "{}", row.row.id);
+    }
 }
 
 /// What `report` says of the rows in which more than one connection is open.

@@ -52,7 +52,8 @@ pub(crate) fn describe(client: &Outcome, server: &Outcome) -> BTreeMap<String, S
     let untold = || "not told".to_owned();
     let group = client.group.or(server.group).map_or_else(untold, |group| group.to_string());
     let scheme = client.scheme.or(server.scheme).map_or_else(untold, |scheme| scheme.to_string());
-    let tickets = client.tickets.map_or_else(untold, |tickets| tickets.to_string());
+    let tickets = client.tickets.or(server.tickets);
+    let tickets = tickets.map_or_else(untold, |tickets| tickets.to_string());
     let kind = if client.resumed { "resumed" } else { "full" };
     [
         ("version", client.version.to_string()),

@@ -32,7 +32,7 @@ pub use distribution::Distribution;
 pub use driven::Driven;
 pub use files::Files;
 pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
-pub use meter::Meter;
+pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
 pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
 pub use threads::{Strand, Threads};

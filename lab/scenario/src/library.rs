@@ -122,7 +122,7 @@ pub struct Outcome {
     pub resumed: bool,
     /// Server: whether the client showed certificates.
     pub client_certificate: Option<bool>,
-    /// Client: tickets that arrived.
+    /// Tickets that arrived, if it is the client, or else that it issued.
     pub tickets: Option<u32>,
     /// Server: bytes of early data that were accepted and read.
     pub early_data: usize,

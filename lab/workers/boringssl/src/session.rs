@@ -1,0 +1,125 @@
+//! The client's session to resume, the count of its tickets, and the tickets a server issues.
+//!
+//! BoringSSL tells of sessions by a callback, which knows the connection only; a worker's thread has one client
+//! at a time, so it leaves what it has with the thread.
+//! Must not know: how connections are driven. Next: `main.rs`.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::OnceLock;
+
+use boring::error::ErrorStack;
+use boring::ssl::{SslContextBuilder, SslSession};
+use boring_sys as ffi;
+use foreign_types::ForeignType;
+use lab_scenario::{Row, Version};
+
+thread_local! {
+    static SESSION: RefCell<Option<SslSession>> = const { RefCell::new(None) };
+    static ARRIVED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Keeps a session for the next client, or none.
+pub(crate) fn keep(session: Option<SslSession>) {
+    SESSION.replace(session);
+}
+
+/// Takes the session that was kept.
+pub(crate) fn take() -> Option<SslSession> {
+    SESSION.take()
+}
+
+/// Tickets that arrived since [`forget_arrived`].
+pub(crate) fn arrived() -> u32 {
+    ARRIVED.get()
+}
+
+/// A new client's connection begins.
+pub(crate) fn forget_arrived() {
+    ARRIVED.set(0);
+}
+
+/// Keeps what sessions a client receives, and counts tickets.
+pub(crate) fn keep_arriving(builder: &mut SslContextBuilder) {
+    // SAFETY: the callback has the type that is asked for.
+    unsafe { ffi::SSL_CTX_sess_set_new_cb(builder.as_ptr(), Some(arrives)) };
+}
+
+/// As many tickets as the row says. One that resumes TLS 1.2 is renewed, as other libraries do, which takes
+/// a callback for their keys; in it is done what BoringSSL does without one.
+pub(crate) fn issue(builder: &mut SslContextBuilder, row: &Row) -> Result<(), ErrorStack> {
+    let context = builder.as_ptr();
+    // SAFETY: the callback has the type that is asked for.
+    let set = unsafe {
+        match row.version {
+            Version::Tls12 => ffi::SSL_CTX_set_tlsext_ticket_key_cb(context, Some(ticket_key)),
+            Version::Tls13 => ffi::SSL_CTX_set_num_tickets(context, row.tickets.into()),
+        }
+    };
+    if set == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+unsafe extern "C" fn arrives(_: *mut ffi::SSL, session: *mut ffi::SSL_SESSION) -> c_int {
+    // SAFETY: the session is alive, and 1 as the answer says that the reference is ours now.
+    unsafe {
+        ARRIVED.set(ARRIVED.get() + u32::from(ffi::SSL_SESSION_has_ticket(session) == 1));
+        keep(Some(SslSession::from_ptr(session)));
+    }
+    1
+}
+
+/// The name of a key and what it is made of.
+struct TicketKey {
+    name: [u8; 16],
+    aes: [u8; 16],
+    hmac: [u8; 16],
+}
+
+/// The process's key.
+fn key() -> &'static TicketKey {
+    static KEY: OnceLock<TicketKey> = OnceLock::new();
+    let random = || {
+        let mut bytes = [0; 16];
+        // SAFETY: the buffer has that length. This function never fails.
+        unsafe { ffi::RAND_bytes(bytes.as_mut_ptr(), bytes.len()) };
+        bytes
+    };
+    KEY.get_or_init(|| TicketKey { name: random(), aes: random(), hmac: random() })
+}
+
+const FAILED: c_int = -1;
+const UNKNOWN: c_int = 0;
+const SEALS: c_int = 1;
+const OPENS_AND_RENEW: c_int = 2;
+
+unsafe extern "C" fn ticket_key(
+    _: *mut ffi::SSL,
+    name: *mut u8,
+    iv: *mut u8,
+    cipher: *mut ffi::EVP_CIPHER_CTX,
+    hmac: *mut ffi::HMAC_CTX,
+    encrypt: c_int,
+) -> c_int {
+    let (key, no_engine) = (key(), ptr::null_mut());
+    // SAFETY: there are 16 bytes at `name` and at `iv`, written only to encrypt; both contexts are ready to
+    // be initialised, and the keys have the lengths that their algorithms ask for.
+    unsafe {
+        let aes = ffi::EVP_aes_128_cbc();
+        let (cipher, answer) = if encrypt == 1 {
+            ptr::copy_nonoverlapping(key.name.as_ptr(), name, key.name.len());
+            ffi::RAND_bytes(iv, 16);
+            (ffi::EVP_EncryptInit_ex(cipher, aes, no_engine, key.aes.as_ptr(), iv), SEALS)
+        } else {
+            if std::slice::from_raw_parts(name, key.name.len()) != key.name {
+                return UNKNOWN;
+            }
+            (ffi::EVP_DecryptInit_ex(cipher, aes, no_engine, key.aes.as_ptr(), iv), OPENS_AND_RENEW)
+        };
+        let (secret, sha256) = (key.hmac.as_ptr().cast(), ffi::EVP_sha256());
+        match (cipher, ffi::HMAC_Init_ex(hmac, secret, key.hmac.len(), sha256, no_engine)) {
+            (1, 1) => answer,
+            _ => FAILED,
+        }
+    }
+}

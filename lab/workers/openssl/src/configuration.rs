@@ -1,0 +1,90 @@
+//! How OpenSSL is configured for a row.
+//!
+//! Must not know: how connections are driven. Next: `session.rs`, which keeps what can be resumed.
+
+use lab_scenario::{Files, Group, Resumption, Row, Scheme, Unable, Version};
+use openssl::ssl::{
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
+    SslVerifyMode, SslVersion, cipher_name,
+};
+use openssl::x509::X509Name;
+
+use crate::session;
+
+/// Bytes of early data that a ticket admits.
+const MAX_EARLY_DATA: u32 = 16 << 10;
+
+type Result<T> = std::result::Result<T, Unable>;
+
+pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
+    let mut builder = both(row)?;
+    builder.set_verify(SslVerifyMode::PEER);
+    builder.load_verify_locations(Some(&files.root(row.chain)), None)?;
+    if let Some(chain) = row.client_chain {
+        builder.set_certificate_chain_file(files.client_chain(chain))?;
+        builder.set_private_key_file(files.client_key(chain), SslFiletype::PEM)?;
+    }
+    match row.version {
+        // What can be resumed is asked for after the handshake.
+        Version::Tls12 => {
+            builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+            if row.resumption != Some(Resumption::Stateless) {
+                builder.set_options(SslOptions::NO_TICKET);
+            }
+        }
+        Version::Tls13 => {
+            builder.set_session_cache_mode(
+                SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL,
+            );
+            session::keep_arriving(&mut builder);
+        }
+    }
+    Ok(builder.build())
+}
+
+pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
+    let mut builder = both(row)?;
+    builder.set_certificate_chain_file(files.server_chain(row.chain))?;
+    builder.set_private_key_file(files.server_key(row.chain), SslFiletype::PEM)?;
+    if let Some(chain) = row.client_chain {
+        builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
+        builder.load_verify_locations(Some(&files.root(chain)), None)?;
+        builder.set_client_ca_list(X509Name::load_client_ca_file(files.root(chain))?);
+    }
+    builder.set_session_id_context(b"lab")?;
+    builder.set_num_tickets(row.tickets.into())?;
+    builder.set_session_cache_mode(match row.resumption {
+        Some(Resumption::Stateful) => SslSessionCacheMode::SERVER,
+        _ => SslSessionCacheMode::OFF,
+    });
+    if row.resumption != Some(Resumption::Stateless) {
+        builder.set_options(SslOptions::NO_TICKET);
+    }
+    session::count_issued(&mut builder)?;
+    if row.early_data > 0 {
+        builder.set_max_early_data(MAX_EARLY_DATA)?;
+    }
+    Ok(builder.build())
+}
+
+fn both(row: &Row) -> Result<SslContextBuilder> {
+    let mut builder = SslContext::builder(SslMethod::tls())?;
+    let version = match row.version {
+        Version::Tls12 => SslVersion::TLS1_2,
+        Version::Tls13 => SslVersion::TLS1_3,
+    };
+    builder.set_min_proto_version(Some(version))?;
+    builder.set_max_proto_version(Some(version))?;
+    match row.version {
+        Version::Tls12 => builder.set_cipher_list(cipher_name(row.suite.name()))?,
+        Version::Tls13 => builder.set_ciphersuites(row.suite.name())?,
+    }
+    let groups: Vec<_> = row.groups().into_iter().map(Group::name).collect();
+    builder.set_groups_list(&groups.join(":"))?;
+    builder.set_sigalgs_list(match row.chain.scheme() {
+        // The second is that of the certificates.
+        Scheme::RsaPssRsaeSha256 => "rsa_pss_rsae_sha256:rsa_pkcs1_sha256",
+        scheme => scheme.name(),
+    })?;
+    Ok(builder)
+}

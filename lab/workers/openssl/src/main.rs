@@ -1,0 +1,348 @@
+//! The lab's worker for OpenSSL.
+//!
+//! It is driven through a BIO of its own over buffers of fixed size (BIO_meth_new(3)), one method for all
+//! connections: the memory BIO grows and moves its content, the pair of BIOs copies in rings, and a BIO by the
+//! crate `openssl` makes a method anew for each connection. Data is sent by `SSL_write_ex` and received by
+//! `SSL_read_ex`, one record a call, without reading ahead, which moves what was read too early.
+//!
+//! OpenSSL asks for bytes from within its calls; that copy is not timed, as for other libraries. Sessions are
+//! kept where SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) say. In TLS 1.2 it renews a ticket only if
+//! told to, which it is here, since other libraries renew it each time.
+
+mod configuration;
+mod session;
+mod transport;
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::process::ExitCode;
+use std::ptr;
+
+use foreign_types::ForeignType;
+use lab_scenario::{
+    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Row, Scheme, Sink, Suite,
+    Unable, Version, serve,
+};
+use openssl::error::ErrorStack;
+use openssl::ssl::{Ssl, SslContext, SslVersion};
+
+use transport::Wire;
+
+/// What the crate `openssl` is made of. It gives functions that take a callback of the right type names of
+/// their own.
+mod ffi {
+    pub(crate) use openssl_sys::*;
+    pub(crate) use openssl_sys::{
+        BIO_meth_set_ctrl__fixed_rust as BIO_meth_set_ctrl,
+        BIO_meth_set_read__fixed_rust as BIO_meth_set_read,
+        BIO_meth_set_write__fixed_rust as BIO_meth_set_write,
+    };
+}
+
+fn main() -> ExitCode {
+    serve(Driven::<OpenSsl>::new())
+}
+
+struct OpenSsl {
+    client: SslContext,
+    server: SslContext,
+    host: &'static str,
+    name: CString,
+    /// Whether the client keeps the session of a handshake itself: in TLS 1.2.
+    keeps: bool,
+    early_data: bool,
+}
+
+impl Library for OpenSsl {
+    type Client = Side<true>;
+    type Server = Side<false>;
+
+    fn about() -> About {
+        let version = openssl::version::version();
+        About {
+            library: "OpenSSL".to_owned(),
+            version: version.split(' ').nth(1).unwrap_or(version).to_owned(),
+            crypto: "its own".to_owned(),
+            interface: "a BIO over fixed buffers, SSL_write_ex, SSL_read_ex".to_owned(),
+            build: format!("openssl-src, {}", openssl::version::c_flags()),
+            ..About::default()
+        }
+    }
+
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+        session::keep(None);
+        Ok(Self {
+            client: configuration::client(row, files)?,
+            server: configuration::server(row, files)?,
+            host: files.server_name(),
+            name: CString::new(files.server_name())?,
+            keeps: row.version == Version::Tls12 && row.resumption.is_some(),
+            early_data: row.early_data > 0,
+        })
+    }
+
+    fn client(&self) -> Result<Self::Client> {
+        session::forget_arrived();
+        let mut side = Side::new(&self.client)?;
+        side.ssl.param_mut().set_host(self.host)?;
+        let ssl = side.ssl.as_ptr();
+        // SAFETY: the connection is ours, and OpenSSL copies the name.
+        let set = unsafe {
+            ffi::SSL_set_connect_state(ssl);
+            ffi::SSL_set_tlsext_host_name(ssl, self.name.as_ptr().cast_mut())
+        };
+        if set != 1 {
+            return Err(ErrorStack::get().into());
+        }
+        side.keeps = self.keeps;
+        if let Some(session) = session::take() {
+            // SAFETY: it came from a connection of the same context.
+            unsafe { side.ssl.set_session(&session)? };
+            if self.early_data {
+                side.state = State::EarlyData;
+            }
+        }
+        Ok(side)
+    }
+
+    fn server(&self) -> Result<Self::Server> {
+        session::forget_issued();
+        let mut side = Side::new(&self.server)?;
+        // SAFETY: the connection is ours.
+        unsafe { ffi::SSL_set_accept_state(side.ssl.as_ptr()) };
+        if self.early_data {
+            side.state = State::EarlyData;
+        }
+        Ok(side)
+    }
+}
+
+/// Buffers that one thread of an application keeps for all its connections.
+struct Buffers {
+    wire: Wire,
+    /// What application data is opened into: a record.
+    opened: Vec<u8>,
+}
+
+/// One end of a connection.
+struct Side<const CLIENT: bool> {
+    ssl: Ssl,
+    /// The connection's, which frees it.
+    bio: *mut ffi::BIO,
+    state: State,
+    keeps: bool,
+    early_data: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The client's is to be sent with its hello, the server's read before anything else.
+    EarlyData,
+    Handshake,
+    Connected,
+}
+
+impl<const CLIENT: bool> Side<CLIENT> {
+    fn new(context: &SslContext) -> Result<Self> {
+        let bio = transport::new()?;
+        // Without what the crate attaches to each connection for callbacks that are not used here.
+        // SAFETY: the context lives; a null pointer is no connection.
+        let ssl = unsafe { ffi::SSL_new(context.as_ptr()) };
+        if ssl.is_null() {
+            return Err(ErrorStack::get().into());
+        }
+        // SAFETY: both are ours, and the connection takes the BIO.
+        let ssl = unsafe {
+            ffi::SSL_set_bio(ssl, bio, bio);
+            Ssl::from_ptr(ssl)
+        };
+        Ok(Self { ssl, bio, state: State::Handshake, keeps: false, early_data: 0 })
+    }
+
+    /// Whether a call that returned `result` has to be made again once more has arrived; any other failure
+    /// is an error.
+    fn wants_more(&self, result: c_int) -> Result<()> {
+        // SAFETY: `result` is that of the last call for this connection.
+        match unsafe { ffi::SSL_get_error(self.ssl.as_ptr(), result) } {
+            ffi::SSL_ERROR_WANT_READ => Ok(()),
+            code => Err(format!("SSL_get_error {code}: {}", ErrorStack::get()).into()),
+        }
+    }
+
+    /// The early data that has come. Whether that was all of it.
+    fn read_early(&mut self, buffers: &mut Buffers) -> Result<bool> {
+        let (ssl, opened) = (self.ssl.as_ptr(), &mut buffers.opened);
+        loop {
+            let mut length = 0;
+            // SAFETY: the buffer has the length that is told.
+            let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+                ffi::SSL_read_early_data(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
+            });
+            self.early_data += length;
+            match result {
+                ffi::SSL_READ_EARLY_DATA_SUCCESS => {}
+                ffi::SSL_READ_EARLY_DATA_FINISH => return Ok(true),
+                _ => return self.wants_more(result).map(|()| false),
+            }
+        }
+    }
+
+    /// One record's data, or none if no more has come whole.
+    fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
+        let (ssl, opened) = (self.ssl.as_ptr(), &mut buffers.opened);
+        let mut length = 0;
+        // SAFETY: the buffer has the length that is told.
+        let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+            ffi::SSL_read_ex(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
+        });
+        match result {
+            1 => Ok(opened.get(..length)),
+            _ => self.wants_more(result).map(|()| None),
+        }
+    }
+
+    /// A name that OpenSSL tells by a control.
+    fn told(&self, control: c_int) -> Option<&str> {
+        let mut name: *const c_char = ptr::null();
+        // SAFETY: these controls write a pointer to a static C string and return 1, or 0.
+        unsafe {
+            let told =
+                ffi::SSL_ctrl(self.ssl.as_ptr(), control, 0, ptr::from_mut(&mut name).cast());
+            (told == 1 && !name.is_null()).then(|| CStr::from_ptr(name))?.to_str().ok()
+        }
+    }
+}
+
+impl<const CLIENT: bool> Drop for Side<CLIENT> {
+    fn drop(&mut self) {
+        // Or OpenSSL takes the connection for broken and forgets its session. SSL_clear(3)
+        // SAFETY: the connection is ours.
+        unsafe { ffi::SSL_set_shutdown(self.ssl.as_ptr(), ffi::SSL_SENT_SHUTDOWN) };
+    }
+}
+
+impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
+    type Buffers = Buffers;
+
+    fn buffers(_: &Row, at_once: usize) -> Buffers {
+        Buffers { wire: Wire::new(at_once), opened: vec![0; 16 << 10] }
+    }
+
+    fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
+        Ok(buffers.wire.deliver(bytes))
+    }
+
+    fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
+        buffers.wire.collect(wire);
+        Ok(())
+    }
+
+    fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
+        if self.state == State::EarlyData {
+            // The client's hello leaves with its early data.
+            if CLIENT || !self.read_early(buffers)? {
+                return Ok(());
+            }
+            self.state = State::Handshake;
+        }
+        if self.state == State::Handshake {
+            let ssl = self.ssl.as_ptr();
+            // SAFETY: the connection is ours.
+            let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+                ffi::SSL_do_handshake(ssl)
+            });
+            if result != 1 {
+                return self.wants_more(result);
+            }
+            self.state = State::Connected;
+            if CLIENT && self.keeps {
+                session::keep(self.ssl.session().map(ToOwned::to_owned));
+            }
+        }
+        // Tickets.
+        if buffers.wire.has_more() && self.read(buffers)?.is_some() {
+            return Err("data after a handshake".into());
+        }
+        Ok(())
+    }
+
+    fn send_early(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
+        if !CLIENT || self.state != State::EarlyData {
+            return Err("there is no session that admits early data".into());
+        }
+        let (ssl, mut written) = (self.ssl.as_ptr(), 0);
+        // SAFETY: the data has the length that is told.
+        let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+            ffi::SSL_write_early_data(ssl, data.as_ptr().cast(), data.len(), &mut written)
+        });
+        if result != 1 || written != data.len() {
+            return Err(format!("early data: {}", ErrorStack::get()).into());
+        }
+        self.state = State::Handshake;
+        Ok(())
+    }
+
+    fn outcome(&self) -> Result<Outcome> {
+        if self.state != State::Connected || !self.ssl.is_init_finished() {
+            return Err("not connected".into());
+        }
+        let version = match self.ssl.version2() {
+            Some(SslVersion::TLS1_2) => Version::Tls12,
+            Some(SslVersion::TLS1_3) => Version::Tls13,
+            other => return Err(format!("version {other:?}").into()),
+        };
+        let suite = self.ssl.current_cipher().and_then(|cipher| cipher.standard_name());
+        let suite = Suite::ALL.iter().find(|each| Some(each.name()) == suite);
+        // SAFETY: null, or a static C string.
+        let group = unsafe {
+            let name = SSL_get0_group_name(self.ssl.as_ptr());
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy())
+        };
+        let group = group.and_then(|name| {
+            Group::ALL.iter().find(|each| each.name().eq_ignore_ascii_case(&name)).copied()
+        });
+        let scheme = self.told(if CLIENT { GET_PEER_SIGNATURE_NAME } else { GET_SIGNATURE_NAME });
+        Ok(Outcome {
+            version,
+            suite: *suite.ok_or("an unknown suite")?,
+            group,
+            scheme: scheme.and_then(|name| {
+                Scheme::ALL.iter().find(|each| each.name().eq_ignore_ascii_case(name)).copied()
+            }),
+            resumed: self.ssl.session_reused(),
+            client_certificate: (!CLIENT).then(|| self.ssl.peer_certificate().is_some()),
+            tickets: match (CLIENT, version) {
+                (true, Version::Tls12) => None,
+                (true, Version::Tls13) => Some(session::arrived()),
+                (false, _) => Some(session::issued()),
+            },
+            early_data: self.early_data,
+        })
+    }
+
+    fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
+        let (ssl, mut written) = (self.ssl.as_ptr(), 0);
+        // SAFETY: the data has the length that is told.
+        let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+            ffi::SSL_write_ex(ssl, data.as_ptr().cast(), data.len(), &mut written)
+        });
+        match result {
+            1 if written == data.len() => Ok(()),
+            _ => Err(format!("{written} bytes sent: {}", ErrorStack::get()).into()),
+        }
+    }
+
+    fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        while let Some(data) = self.read(buffers)? {
+            sink(data);
+        }
+        Ok(())
+    }
+}
+
+// What openssl-sys leaves out of <openssl/ssl.h>.
+const GET_SIGNATURE_NAME: c_int = 140;
+const GET_PEER_SIGNATURE_NAME: c_int = 141;
+
+unsafe extern "C" {
+    fn SSL_get0_group_name(ssl: *mut ffi::SSL) -> *const c_char;
+}
