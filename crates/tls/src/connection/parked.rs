@@ -23,16 +23,13 @@ impl Sender {
     /// Lets the expanded key go, some 560 bytes. The next record makes it again, at the price of one key
     /// derivation; nothing else changes.
     pub fn park(&mut self) {
-        self.sealer.park();
+        park(self.sealer.protection_mut());
     }
 
     /// The key is at hand afterwards.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        if self.sealer.is_parked() {
-            self.sealer.wake(made_again(self.keys.as_ref())?);
-        }
-        Ok(())
+        wake(self.sealer.protection_mut(), self.keys.as_ref())
     }
 }
 
@@ -42,18 +39,31 @@ impl Receiver {
     ///
     /// The buffer of received bytes is the caller's: see [`crate::Received::release`].
     pub fn park(&mut self) {
-        self.opener.park();
+        park(self.opener.protection_mut());
         self.post.joiner.release();
     }
 
     /// The key is at hand afterwards.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        if self.opener.is_parked() {
-            let made = made_again(self.post.keys()).map_err(|error| self.fail(error))?;
-            self.opener.wake(made);
+        wake(self.opener.protection_mut(), self.post.keys()).map_err(|error| self.fail(error))
+    }
+}
+
+fn park(protection: Option<&mut Protection>) {
+    if let Some(protection) = protection {
+        protection.park();
+    }
+}
+
+#[inline]
+fn wake(protection: Option<&mut Protection>, keys: Option<&Keys>) -> Result<(), Error> {
+    match protection {
+        Some(protection) if protection.is_parked() => {
+            protection.wake(made_again(keys)?);
+            Ok(())
         }
-        Ok(())
+        _ => Ok(()),
     }
 }
 

@@ -72,30 +72,13 @@ impl Sealer {
         self.protection.as_ref().is_some_and(Protection::nearly_spent)
     }
 
-    /// The key, if there is one, is not at hand: see [`Protection::park`].
-    pub(crate) fn is_parked(&self) -> bool {
-        self.protection.as_ref().is_some_and(Protection::is_parked)
-    }
-
-    pub(crate) fn park(&mut self) {
-        if let Some(protection) = &mut self.protection {
-            protection.park();
-        }
-    }
-
-    pub(crate) fn wake(&mut self, made_again: Protection) {
-        if let Some(protection) = &mut self.protection {
-            protection.wake(made_again);
-        }
+    /// The key and its place, to be parked and woken.
+    pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
+        self.protection.as_mut()
     }
 
     pub(crate) fn sequence(&self) -> u64 {
         self.protection.as_ref().map_or(0, Protection::sequence)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
-        self.protection.as_mut()
     }
 
     /// Bytes an unpadded record with `length` bytes of plaintext takes.
