@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use pki_types::{ServerName, UnixTime};
 use tercel_pki::Refusal;
+use tercel_wire::{ClientHello, SignatureScheme};
 
 use super::flow::{Flow, wrong_answer};
+use super::hello::negotiate;
 use super::question::{
-    Answer, Question, RequestSource, SelectCredentialQuestion, VerifyPeerQuestion,
+    Answer, Question, RequestSource, SelectCredentialQuestion, SharedHello, VerifyPeerQuestion,
 };
 use crate::config::credential::{Credential, CredentialRequest};
 use crate::config::policy::{Policy, SelectCredential, VerifyPeer};
+use crate::config::server::ServerConfig;
 pub(crate) use crate::connection::authentication::shown::Shown;
-use crate::error::Error;
+use crate::error::{Error, Peer};
 
 /// Has the peer's chain judged; a refusal ends the handshake.
 pub(crate) async fn verify(
@@ -53,6 +56,25 @@ pub(crate) async fn judge(
         Answer::Peer(verdict) => Ok(verdict),
         _ => Err(wrong_answer()),
     }
+}
+
+/// Has the credential chosen that a server shows to this client, and the scheme it signs with.
+pub(crate) async fn select_for_client(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &SharedHello,
+    hello: &ClientHello<'_>,
+    request: &CredentialRequest<'_>,
+) -> Result<(Arc<Credential>, SignatureScheme), Error> {
+    let source = || RequestSource::Hello {
+        hello: Arc::clone(message),
+        version: request.version,
+        config: Arc::clone(config),
+    };
+    let credential = select(flow, &config.credentials, request, source).await?;
+    let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
+    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
+    Ok((credential, scheme))
 }
 
 /// Has one of our own credentials chosen.

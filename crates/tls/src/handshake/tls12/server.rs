@@ -26,7 +26,7 @@ use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
-use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::keep_digest;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
@@ -192,19 +192,13 @@ async fn select_credential(
     message: &SharedHello,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
-    let version = ProtocolVersion::TLS1_2;
     // Without the extension a client can verify SHA-1 only, which we do not sign. RFC 5246 7.4.1.4.1
-    let request = negotiate::credential_request(hello, version, config)
+    let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_2, config)
         .ok_or(Peer::NoCommonSignatureScheme)?;
     if request.key_kinds == (false, false) {
         return Err(Peer::NoSharedCipherSuite.into());
     }
-    let source =
-        || RequestSource::Hello { hello: Arc::clone(message), version, config: Arc::clone(config) };
-    let credential = identity::select(flow, &config.credentials, &request, source).await?;
-    let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
-    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
-    Ok((credential, scheme))
+    identity::select_for_client(flow, config, message, hello, &request).await
 }
 
 /// Our random; if we could have spoken TLS 1.3 it says so, for clients that could too. RFC 9846 4.2.3

@@ -14,7 +14,7 @@ use crate::error::{Error, Peer};
 use crate::handshake::flow::Flow;
 use crate::handshake::hello::negotiate;
 use crate::handshake::identity;
-use crate::handshake::question::{RequestSource, SharedHello};
+use crate::handshake::question::SharedHello;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::EarlySecret;
@@ -77,13 +77,7 @@ async fn select_credential(
     message: &SharedHello,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
-    let version = ProtocolVersion::TLS1_3;
-    let request =
-        negotiate::credential_request(hello, version, config).ok_or(Peer::MissingExtension)?;
-    let source =
-        || RequestSource::Hello { hello: Arc::clone(message), version, config: Arc::clone(config) };
-    let credential = identity::select(flow, &config.credentials, &request, source).await?;
-    let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
-    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
-    Ok((credential, scheme))
+    let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_3, config)
+        .ok_or(Peer::MissingExtension)?;
+    identity::select_for_client(flow, config, message, hello, &request).await
 }
