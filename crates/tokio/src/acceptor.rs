@@ -4,13 +4,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tercel::{Handshake, ServerConfig, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::answers::Answers;
-use crate::handshake::{self, Terms};
+use crate::handshake::{self, Terms, terms_setters};
 use crate::stream::TlsStream;
 
 /// Accepts clients over transports that are connected already. Cheap to clone.
@@ -20,25 +18,13 @@ pub struct Acceptor {
     terms: Arc<Terms>,
 }
 
+terms_setters!(Acceptor);
+
 impl Acceptor {
     /// With this configuration, and 15 seconds for a handshake.
     #[must_use]
     pub fn new(config: Arc<ServerConfig>) -> Self {
         Self { config, terms: Arc::default() }
-    }
-
-    /// Answers the configuration's questions with these functions.
-    #[must_use]
-    pub fn answers(mut self, answers: Answers) -> Self {
-        Arc::make_mut(&mut self.terms).answers = answers;
-        self
-    }
-
-    /// How long a handshake may take, its answers included; `None` for without end. Default: 15 seconds.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Option<Duration>) -> Self {
-        Arc::make_mut(&mut self.terms).limit = limit;
-        self
     }
 
     /// Runs the handshake with whoever is at the other end. Early data that was accepted is in

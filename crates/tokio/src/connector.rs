@@ -4,14 +4,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, EarlyData, Handshake, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::answers::Answers;
-use crate::handshake::{self, Terms};
+use crate::handshake::{self, Terms, terms_setters};
 use crate::stream::TlsStream;
 
 /// Connects to servers over transports that are connected already. Cheap to clone.
@@ -32,25 +30,13 @@ pub struct EarlyConnection<T> {
     pub accepted: usize,
 }
 
+terms_setters!(Connector);
+
 impl Connector {
     /// With this configuration, and 15 seconds for a handshake.
     #[must_use]
     pub fn new(config: Arc<ClientConfig>) -> Self {
         Self { config, terms: Arc::default() }
-    }
-
-    /// Answers the configuration's questions with these functions.
-    #[must_use]
-    pub fn answers(mut self, answers: Answers) -> Self {
-        Arc::make_mut(&mut self.terms).answers = answers;
-        self
-    }
-
-    /// How long a handshake may take, its answers included; `None` for without end. Default: 15 seconds.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Option<Duration>) -> Self {
-        Arc::make_mut(&mut self.terms).limit = limit;
-        self
     }
 
     /// Runs the handshake with the server of this name. Dropping the future closes the transport.

@@ -30,6 +30,28 @@ impl Default for Terms {
     }
 }
 
+/// The setters of what both sides let a handshake have.
+macro_rules! terms_setters {
+    ($door:ty) => {
+        impl $door {
+            /// Answers the configuration's questions with these functions.
+            #[must_use]
+            pub fn answers(mut self, answers: $crate::Answers) -> Self {
+                std::sync::Arc::make_mut(&mut self.terms).answers = answers;
+                self
+            }
+
+            /// How long a handshake may take, its answers included; `None` for without end. Default: 15 seconds.
+            #[must_use]
+            pub fn time_limit(mut self, limit: Option<std::time::Duration>) -> Self {
+                std::sync::Arc::make_mut(&mut self.terms).limit = limit;
+                self
+            }
+        }
+    };
+}
+pub(crate) use terms_setters;
+
 /// Long enough for a slow network and a remote key, too short to be worth holding a connection for.
 pub(crate) const DEFAULT_LIMIT: Duration = Duration::from_secs(15);
 
