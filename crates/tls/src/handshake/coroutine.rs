@@ -11,6 +11,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tercel_crypto::Wiped;
+
 /// Shared between a coroutine and the code that drives it.
 pub(crate) struct Mailbox<M>(Arc<Mutex<M>>);
 
@@ -36,7 +38,7 @@ pub(crate) struct Coroutine<T> {
 
 impl<T> Coroutine<T> {
     pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { future: Box::pin(future) }
+        Self { future: Box::pin(Wiped::new(future)) }
     }
 
     /// Runs up to the next wait, or to the end.

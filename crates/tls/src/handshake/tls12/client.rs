@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{KeyExchange, SharedSecret};
+use tercel_crypto::{KeyExchange, SharedSecret, Wiped};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
     CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
@@ -54,7 +54,7 @@ pub(crate) async fn handshake(
     if given_back(&hello, &offer) {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
         let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
-        return Box::pin(resumed).await;
+        return Box::pin(Wiped::new(resumed)).await;
     }
 
     let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{KeyExchange, SharedSecret};
+use tercel_crypto::{KeyExchange, SharedSecret, Wiped};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, CipherSuite,
     ClientCertificateType, ClientHello, ClientKeyExchange, CompressionMethod, DistinguishedName,
@@ -47,7 +47,7 @@ pub(crate) async fn handshake(
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
         // In a box of its own: a full handshake need not hold the room.
-        return Box::pin(resumption::serve(
+        return Box::pin(Wiped::new(resumption::serve(
             flow,
             config,
             &hello,
@@ -55,7 +55,7 @@ pub(crate) async fn handshake(
             session,
             random,
             secure_renegotiation,
-        ))
+        )))
         .await;
     }
     let alpn = negotiate::alpn(&hello, config)?;
