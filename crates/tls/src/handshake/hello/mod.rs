@@ -16,8 +16,8 @@ use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion,
 
 use super::client_session::Destination;
 use super::established::Established;
-use super::flow::{Command, Flow, refused, wrong_answer};
-use super::question::{Answer, ChooseConfigQuestion, Question, SharedHello};
+use super::flow::{Command, Flow, Message, refused, wrong_answer};
+use super::question::{Answer, ChooseConfigQuestion, Question};
 use super::{client_session, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::common::Common;
@@ -31,8 +31,7 @@ pub(crate) async fn server(
     mut flow: Flow,
     config: Arc<ServerConfig>,
 ) -> Result<Established, Error> {
-    let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
-    let hello: SharedHello = message.into_bytes().into();
+    let hello = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     let (config, version) = choose_config_and_version(&mut flow, config, &hello).await?;
     match version {
         ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
@@ -46,7 +45,7 @@ pub(crate) async fn client(
     config: Arc<ClientConfig>,
     to: Destination,
 ) -> Result<Established, Error> {
-    flow.order(first_limit(&config.common));
+    flow.order(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &to).await?;
     let mut offer = Offer::new(&config, to, session)?;
     offer.send(&mut flow, &config)?;
@@ -67,21 +66,21 @@ fn first_limit(common: &Common) -> Command {
     Command::RecordLimits { read: None, write: Some(common.max_fragment) }
 }
 
-/// The `ClientHello` in a message whose header is still on it.
-pub(crate) fn parse_hello(message: &SharedHello) -> Result<ClientHello<'_>, Error> {
-    Ok(ClientHello::parse(message.get(4..).unwrap_or_default())?)
+/// The `ClientHello` in a message.
+pub(crate) fn parse_hello(message: &Message) -> Result<ClientHello<'_>, Error> {
+    Ok(ClientHello::parse(message.body())?)
 }
 
 /// In a function of its own, so that the parsed hello is not held while all the rest goes on.
 async fn choose_config_and_version(
     flow: &mut Flow,
     config: Arc<ServerConfig>,
-    hello: &SharedHello,
+    hello: &Message,
 ) -> Result<(Arc<ServerConfig>, ProtocolVersion), Error> {
     let parsed = parse_hello(hello)?;
     certificate_type::check_offer(&parsed)?;
     let config = choose_config(flow, config, hello, &parsed).await?;
-    flow.order(first_limit(&config.common));
+    flow.order(first_limit(&config.common))?;
     let version = negotiate::version(&parsed, &config.common)?;
     Ok((config, version))
 }
@@ -89,14 +88,14 @@ async fn choose_config_and_version(
 async fn choose_config(
     flow: &mut Flow,
     config: Arc<ServerConfig>,
-    hello: &SharedHello,
+    hello: &Message,
     parsed: &ClientHello<'_>,
 ) -> Result<Arc<ServerConfig>, Error> {
     match &config.choose_config {
         None => Ok(config),
         Some(Policy::Here(choose)) => choose.choose_config(parsed).ok_or_else(refused),
         Some(Policy::Ask) => {
-            let question = ChooseConfigQuestion { hello: Arc::clone(hello) };
+            let question = ChooseConfigQuestion { hello: hello.clone() };
             match flow.ask(Question::ChooseConfig(question)).await {
                 Answer::Config(config) => config.ok_or_else(refused),
                 _ => Err(wrong_answer()),

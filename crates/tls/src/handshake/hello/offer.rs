@@ -97,7 +97,7 @@ impl Offer {
         self.early_data = self.may_send_early(config);
         self.send_with(flow, config, &shares, None, None)?;
         if self.early_data {
-            self.begin_early_data(flow, config);
+            self.begin_early_data(flow, config)?;
         }
         Ok(())
     }
@@ -111,11 +111,11 @@ impl Offer {
         config.resumption.early_data && session.max_early_data > 0 && alpn_fits
     }
 
-    fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) {
-        let Some(session) = self.session13() else { return };
+    fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
+        let Some(session) = self.session13() else { return Ok(()) };
         // Middlebox compatibility: ahead of the first protected record. RFC 9846 E.4
         if !self.session_id.is_empty() {
-            flow.order(Command::SendChangeCipherSpec);
+            flow.order(Command::SendChangeCipherSpec)?;
         }
         let (secret, limit) = (self.early_secret(session), session.max_early_data);
         let mut transcript = Transcript::new(session.suite.hash);
@@ -125,7 +125,7 @@ impl Offer {
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
-        flow.order(Command::WriteEarlyData { secret, limit });
+        flow.order(Command::WriteEarlyData { secret, limit })
     }
 
     /// The early secret of the session that is offered.

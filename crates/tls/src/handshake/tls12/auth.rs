@@ -60,8 +60,8 @@ pub(crate) fn send_finished(
     verify_data: &[u8],
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    flow.order(Command::SendChangeCipherSpec);
-    flow.order(Command::InstallWrite(keys));
+    flow.order(Command::SendChangeCipherSpec)?;
+    flow.order(Command::InstallWrite(keys))?;
     flow.send(&Finished { verify_data }, transcript)
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn receive_finished(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     flow.read_change_cipher_spec().await;
-    flow.order(Command::InstallRead(keys));
+    flow.order(Command::InstallRead(keys))?;
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {

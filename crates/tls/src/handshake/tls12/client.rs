@@ -42,7 +42,7 @@ pub(crate) async fn handshake(
     mut offer: Offer,
     first: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = ServerHello::parse(first.body())?;
     let suite = check(&hello, config, &offer)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
@@ -94,7 +94,7 @@ pub(crate) async fn handshake(
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
     let ticket = resumption::receive_ticket(flow, &hello, &mut transcript).await?;
     let expected = main.server_verify_data(&transcript.digest());
-    flow.order(limits(config, &hello));
+    flow.order(limits(config, &hello))?;
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     shown.into_facts(&mut facts);
     resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
@@ -301,7 +301,7 @@ async fn select_credential(
     let request = request_from_message(message.body(), version, certificate_type)
         .ok_or(Peer::UnexpectedMessage)?;
     let source =
-        || RequestSource::Request { message: message.bytes().to_vec(), version, certificate_type };
+        || RequestSource::Request { message: message.clone(), version, certificate_type };
     let Some(credential) = identity::select(flow, policy, &request, source).await? else {
         return Ok(None);
     };

@@ -26,7 +26,6 @@ use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
-use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::keep_digest;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
@@ -38,9 +37,9 @@ use crate::keys::tls12::Exporter12;
 pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: SharedHello,
+    message: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
     let extended = extended_main_secret(&hello, config)?;
@@ -51,7 +50,7 @@ pub(crate) async fn handshake(
             flow,
             config,
             &hello,
-            &message,
+            message.bytes(),
             session,
             random,
             secure_renegotiation,
@@ -77,7 +76,7 @@ pub(crate) async fn handshake(
     let asks = config.client_auth != ClientAuth::None;
     let mut transcript =
         if asks { Transcript::keeping_messages(suite.hash) } else { Transcript::new(suite.hash) };
-    transcript.add(&message);
+    transcript.add(message.bytes());
     let randoms = Randoms { client: *hello.random, server: server_random(config)? };
     let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
     let certificate_types = certificate_type::answers(&hello, config, &facts);
@@ -140,7 +139,7 @@ pub(crate) async fn handshake(
     }
     let verify_data = main.server_verify_data(&transcript.digest());
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    flow.order(limits(config, &hello));
+    flow.order(limits(config, &hello))?;
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
@@ -189,7 +188,7 @@ fn extended_main_secret(hello: &ClientHello<'_>, config: &ServerConfig) -> Resul
 async fn select_credential(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: &SharedHello,
+    message: &Message,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
     // Without the extension a client can verify SHA-1 only, which we do not sign. RFC 5246 7.4.1.4.1
@@ -331,7 +330,7 @@ async fn receive_key_exchange(
     exchange: KeyExchange,
     transcript: &mut Transcript,
 ) -> Result<SharedSecret, Error> {
-    let message: Message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
+    let message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
     let share = ClientKeyExchange::parse(message.body())?;
     let shared = exchange.agree(share.ecdh_public).map_err(bad_share)?;
     transcript.add(message.bytes());

@@ -23,11 +23,10 @@ use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Local, Peer};
 use crate::handshake::established::Established;
-use crate::handshake::flow::{Command, Flow};
+use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::retry::{self, Settled};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
-use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
@@ -39,9 +38,9 @@ use crate::record::limits;
 pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    first: SharedHello,
+    first: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let settled = retry::settle(flow, config, first).await?;
     let Settled {
         hello: message,
@@ -88,23 +87,23 @@ pub(crate) async fn handshake(
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
     }
-    transcript.add(&message);
+    transcript.add(message.bytes());
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
 
     let (share, shared) = key_exchange(&hello, group)?;
     let early_exporter =
-        receive_early_data(flow, config, &hello, early_data, &early, &transcript, &log, &mut facts);
+        receive_early_data(flow, config, &hello, early_data, &early, &transcript, &log, &mut facts)?;
     send_server_hello(flow, &hello, suite, group, &share, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
-        flow.order(Command::SendChangeCipherSpec);
+        flow.order(Command::SendChangeCipherSpec)?;
     }
     let secrets = early.into_handshake(&shared);
     let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
-    flow.install_write(server_handshake.duplicate());
+    flow.install_write(server_handshake.duplicate())?;
     if !early_data {
-        flow.install_read(client_handshake.duplicate());
+        flow.install_read(client_handshake.duplicate())?;
     }
 
     send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
@@ -117,24 +116,24 @@ pub(crate) async fn handshake(
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
     let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
-    flow.install_write(main.server);
-    flow.order(Command::HalfRtt);
+    flow.install_write(main.server)?;
+    flow.order(Command::HalfRtt)?;
 
     if early_data {
         let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
         EndOfEarlyData::parse(end.body())?;
         transcript.add(end.bytes());
-        flow.install_read(client_handshake.duplicate());
+        flow.install_read(client_handshake.duplicate())?;
         let theirs = hello.extensions.record_size_limit;
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
-        flow.order(record_limits::tls13(&config.common, theirs, ours));
+        flow.order(record_limits::tls13(&config.common, theirs, ours))?;
     }
     let shown = match &own {
         Some(_) => receive_client_certificate(flow, config, &facts, &mut transcript).await?,
         None => None,
     };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
-    flow.install_read(main.client);
+    flow.install_read(main.client)?;
     let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
@@ -222,14 +221,16 @@ fn receive_early_data(
     transcript: &Transcript,
     log: &SecretLog,
     facts: &mut Facts,
-) -> Option<Box<Exporter>> {
-    hello.extensions.early_data?;
+) -> Result<Option<Box<Exporter>>, Error> {
+    if hello.extensions.early_data.is_none() {
+        return Ok(None);
+    }
     if !admitted {
         facts.early_data = EarlyData::Rejected;
         flow.order(Command::SkipEarlyData {
             limit: limits::skipped_early_data(config.resumption.max_early_data),
-        });
-        return None;
+        })?;
+        return Ok(None);
     }
     facts.early_data = EarlyData::Accepted;
     let digest = transcript.digest();
@@ -237,9 +238,9 @@ fn receive_early_data(
     let exporter = early.early_exporter_secret(&digest);
     log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
-    flow.install_read(secret);
-    flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data });
-    Some(Box::new(Exporter::tls13(exporter)))
+    flow.install_read(secret)?;
+    flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data })?;
+    Ok(Some(Box::new(Exporter::tls13(exporter))))
 }
 
 fn send_encrypted_extensions(
@@ -275,8 +276,8 @@ fn send_encrypted_extensions(
     // Early data was sent before our limit could be known.
     let reads_early = facts.early_data == EarlyData::Accepted;
     let ours = limit.filter(|_| !reads_early);
-    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours));
-    flow.order(Command::Padding(config.common.padding));
+    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
+    flow.order(Command::Padding(config.common.padding))?;
     flow.send(&message, transcript)
 }
 

@@ -48,9 +48,9 @@ pub(crate) async fn settle(
         return Err(Peer::PointlessRetry.into());
     }
     if offer.early_data {
-        flow.order(Command::AbandonEarlyData);
+        flow.order(Command::AbandonEarlyData)?;
     } else if !offer.session_id.is_empty() {
-        flow.order(Command::SendChangeCipherSpec);
+        flow.order(Command::SendChangeCipherSpec)?;
     }
     offer.send_again(flow, config, group, hello.extensions.cookie, &transcript)?;
     transcript.add(&offer.message);
