@@ -93,7 +93,7 @@ impl Driver {
             self.records = Some(records);
         }
         let records = self.records()?;
-        let sent = records.send_flight();
+        let sent = records.end_flight();
         records.swap_out(out);
         sent?;
         ended.transpose()

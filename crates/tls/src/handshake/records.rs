@@ -55,6 +55,9 @@ pub(crate) enum Window {
     HalfRtt,
 }
 
+/// Room for the messages of most flights.
+const FLIGHT: usize = 4096;
+
 /// What [`Records::feed`] got.
 pub(crate) enum Fed {
     Message(Message),
@@ -93,6 +96,9 @@ impl Records {
 
     /// Where the messages of the next flight are gathered.
     pub(crate) fn flight(&mut self) -> &mut Vec<u8> {
+        if self.flight.capacity() == 0 {
+            self.flight.reserve(FLIGHT);
+        }
         &mut self.flight
     }
 
@@ -135,20 +141,27 @@ impl Records {
         Ok(())
     }
 
+    /// Puts the messages gathered into records, the last of this flight. Nobody holds the memory of a flight
+    /// until the next.
+    pub(crate) fn end_flight(&mut self) -> Result<(), Error> {
+        let sent = self.send_flight();
+        self.flight = Vec::new();
+        sent
+    }
+
     /// Puts the messages gathered into records.
-    pub(crate) fn send_flight(&mut self) -> Result<(), Error> {
+    fn send_flight(&mut self) -> Result<(), Error> {
         if self.flight.is_empty() {
             return Ok(());
         }
-        // A flight is over once it is sent: nobody holds its memory until the next.
-        let flight = core::mem::take(&mut self.flight);
         // The peer has nothing to say before it has this: what waits is out of turn. RFC 9846 2, RFC 5246 7.3
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
         let sealer = self.sender.sealer()?;
-        sealer.seal_to(ContentType::HANDSHAKE, &flight, &mut self.out)?;
+        sealer.seal_to(ContentType::HANDSHAKE, &self.flight, &mut self.out)?;
         sealer.set_header_version([3, 3]);
+        self.flight.clear();
         Ok(())
     }
 
@@ -283,7 +296,7 @@ impl Records {
             return Err(Peer::ExcessHandshakeData.into());
         }
         self.early_data_left = None;
-        self.opener.install(keys.protection()?);
+        self.opener.replace(|place| keys.replace(place))?;
         let tls13 = keys.traffic_secret().is_some();
         if tls13 && self.side == Side::Server && self.read_keys.is_none() {
             self.opener.expect_plain_alert();
