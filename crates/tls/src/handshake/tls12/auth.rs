@@ -8,7 +8,7 @@ use pki_types::CertificateDer;
 use tercel_crypto::SharedSecret;
 use tercel_wire::{
     CertificateTls12, CertificateType, CertificateVerify, Finished, HandshakeMessage,
-    HandshakeType, ProtocolVersion, RawPublicKeyTls12, SignatureScheme,
+    HandshakeType, ProtocolVersion, RawPublicKeyTls12, SignatureScheme, Writer,
 };
 
 use crate::config::credential::Credential;
@@ -122,7 +122,7 @@ pub(crate) async fn send_verify(
     scheme: SignatureScheme,
 ) -> Result<(), Error> {
     let content = transcript.take_messages();
-    let signature = signature::sign(flow, credential, scheme, content).await?;
+    let signature = signature::sign(flow, credential, scheme, &content).await?;
     flow.send(&CertificateVerify { algorithm: scheme, signature: &signature }, transcript)
 }
 
@@ -143,13 +143,21 @@ pub(crate) async fn receive_verify(
 }
 
 /// What a server's ServerKeyExchange signs. RFC 8422 5.4
-pub(crate) fn signed_params(randoms: &Randoms, params: &[u8]) -> Vec<u8> {
-    let mut content = Vec::with_capacity(64_usize.saturating_add(params.len()));
-    content.extend_from_slice(&randoms.client);
-    content.extend_from_slice(&randoms.server);
-    content.extend_from_slice(params);
-    content
+pub(crate) fn signed_params(
+    randoms: &Randoms,
+    params: impl FnOnce(&mut Writer<'_>),
+) -> Result<Vec<u8>, Error> {
+    let mut content = Vec::with_capacity(64 + MAX_PARAMS);
+    let mut writer = Writer::new(&mut content);
+    writer.bytes(&randoms.client);
+    writer.bytes(&randoms.server);
+    params(&mut writer);
+    writer.finish()?;
+    Ok(content)
 }
+
+/// The curve and a point of the largest.
+const MAX_PARAMS: usize = 4 + 133;
 
 /// The kind of authentication that a leaf's key serves.
 pub(crate) fn authentication_of(kind: tercel_crypto::KeyKind) -> Authentication {

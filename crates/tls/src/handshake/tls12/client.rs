@@ -256,7 +256,7 @@ fn receive_key_exchange(
         return Err(Peer::WrongGroup.into());
     }
     let params = message.body().get(parsed.signed_range()).unwrap_or_default();
-    let content = auth::signed_params(randoms, params);
+    let content = auth::signed_params(randoms, |w| w.bytes(params))?;
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
     verify_signature(server, parsed.algorithm, version, offered, &content, parsed.signature)?;

@@ -10,7 +10,7 @@ use tercel_wire::{
     ClientCertificateType, ClientHello, ClientKeyExchange, CompressionMethod, DistinguishedName,
     EcPointFormat, HandshakeMessage, HandshakeType, List, NamedGroup, ProtocolName,
     ProtocolVersion, ServerEcdhParams, ServerHello, ServerHelloDone, ServerHelloExtensions,
-    ServerKeyExchange, SignatureScheme, Writer,
+    ServerKeyExchange, SignatureScheme,
 };
 
 use super::auth::{self, Randoms};
@@ -279,12 +279,8 @@ async fn send_key_exchange(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let params = ServerEcdhParams { named_curve: group, public: exchange.public_share() };
-    let mut written = Vec::new();
-    let mut writer = Writer::new(&mut written);
-    params.write(&mut writer);
-    writer.finish()?;
-    let content = auth::signed_params(randoms, &written);
-    let signature = signature::sign(flow, credential, scheme, content).await?;
+    let content = auth::signed_params(randoms, |w| params.write(w))?;
+    let signature = signature::sign(flow, credential, scheme, &content).await?;
     let message = ServerKeyExchange { params, algorithm: scheme, signature: &signature };
     flow.send(&message, transcript)
 }
