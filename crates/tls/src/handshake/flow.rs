@@ -111,6 +111,17 @@ impl Line {
         }
     }
 
+    fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Records(records) => records.send(message),
+            #[cfg(test)]
+            Self::Script(script) => {
+                script.flight.extend_from_slice(message);
+                Ok(())
+            }
+        }
+    }
+
     fn carry_out(&mut self, command: Command) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.carry_out(command),
@@ -175,6 +186,11 @@ impl Flow {
         write(flight).map_err(Into::into)?;
         see(flight.get(start..).unwrap_or_default());
         Ok(())
+    }
+
+    /// Sends a message that is a flight of its own, straight from where it lies.
+    pub(crate) fn send_alone(&mut self, message: &[u8]) -> Result<(), Error> {
+        self.post.open().line()?.send(message)
     }
 
     /// Has a command carried out.

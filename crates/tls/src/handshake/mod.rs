@@ -8,6 +8,7 @@ pub(crate) mod client_session;
 pub(crate) mod coroutine;
 pub(crate) mod driver;
 pub(crate) mod established;
+pub(crate) mod few;
 pub(crate) mod flow;
 pub(crate) mod hello;
 pub(crate) mod identity;

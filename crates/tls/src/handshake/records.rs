@@ -154,14 +154,27 @@ impl Records {
         if self.flight.is_empty() {
             return Ok(());
         }
+        let flight = core::mem::take(&mut self.flight);
+        self.seal_messages(&flight)?;
+        self.flight = flight;
+        self.flight.clear();
+        Ok(())
+    }
+
+    /// Puts messages into records, behind those gathered.
+    pub(crate) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
+        self.send_flight()?;
+        self.seal_messages(messages)
+    }
+
+    fn seal_messages(&mut self, messages: &[u8]) -> Result<(), Error> {
         // The peer has nothing to say before it has this: what waits is out of turn. RFC 9846 2, RFC 5246 7.3
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
         let sealer = self.sender.sealer()?;
-        sealer.seal_to(ContentType::HANDSHAKE, &self.flight, &mut self.out)?;
+        sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
         sealer.set_header_version([3, 3]);
-        self.flight.clear();
         Ok(())
     }
 

@@ -111,7 +111,8 @@ pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<
         let theirs = theirs.iter().position(|offered| offered == group)?;
         Some((if config.client_order { theirs } else { ours }, group))
     };
-    let (_, best) = ours().filter_map(rank).min_by_key(|(rank, _)| *rank).ok_or(Peer::NoSharedGroup)?;
+    let (_, best) =
+        ours().filter_map(rank).min_by_key(|(rank, _)| *rank).ok_or(Peer::NoSharedGroup)?;
     let equal = |group: NamedGroup| is_post_quantum(group) == is_post_quantum(best);
     let there = ours().filter(|(_, group)| equal(*group) && has_share(*group)).filter_map(rank);
     Ok(there.min_by_key(|(rank, _)| *rank).map_or(best, |(_, group)| group))

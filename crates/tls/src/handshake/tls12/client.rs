@@ -111,7 +111,7 @@ pub(crate) async fn handshake(
 
 /// The server gives our session id back. RFC 5246 7.4.1.3, RFC 5077 3.4
 fn given_back(hello: &ServerHello<'_>, offer: &Offer) -> bool {
-    !offer.session_id.is_empty() && hello.session_id_echo == offer.session_id.as_slice()
+    !offer.session_id.is_empty() && hello.session_id_echo == &*offer.session_id
 }
 
 /// The server's choices, against what was offered. RFC 5246 7.4.1.3, RFC 9846 4.2.3
@@ -300,8 +300,7 @@ async fn select_credential(
     let version = ProtocolVersion::TLS1_2;
     let request = request_from_message(message.body(), version, certificate_type)
         .ok_or(Peer::UnexpectedMessage)?;
-    let source =
-        || RequestSource::Request { message: message.clone(), version, certificate_type };
+    let source = || RequestSource::Request { message: message.clone(), version, certificate_type };
     let Some(credential) = identity::select(flow, policy, &request, source).await? else {
         return Ok(None);
     };

@@ -293,7 +293,7 @@ fn send_certificate_request(
     let authorities = config.authorities();
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
-    let schemes = config.common.schemes_for(ProtocolVersion::TLS1_2);
+    let schemes: Vec<_> = config.common.schemes_for(ProtocolVersion::TLS1_2).collect();
     let message = CertificateRequestTls12 {
         certificate_types: List::of(&types),
         supported_signature_algorithms: List::of(&schemes),

@@ -42,7 +42,8 @@ pub(super) async fn choose_basis(
     alpn: Option<&[u8]>,
     retried: bool,
 ) -> Result<Basis, Error> {
-    let accepted = resumption::accept(flow, config, hello, message.bytes(), suite, before, external);
+    let accepted =
+        resumption::accept(flow, config, hello, message.bytes(), suite, before, external);
     let Some(accepted) = accepted.await? else {
         if config.only_pre_shared_keys {
             return Err(Peer::UnknownPreSharedKey.into());

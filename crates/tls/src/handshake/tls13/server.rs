@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
+use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, Finished,
     HandshakeMessage, HandshakeType, KeyShareEntry, NamedGroup, ProtocolName, ProtocolVersion,
@@ -91,10 +91,17 @@ pub(crate) async fn handshake(
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
 
-    let (share, shared) = key_exchange(&hello, group)?;
-    let early_exporter =
-        receive_early_data(flow, config, &hello, early_data, &early, &transcript, &log, &mut facts)?;
-    send_server_hello(flow, &hello, suite, group, &share, psk_index, &mut transcript)?;
+    let early_exporter = receive_early_data(
+        flow,
+        config,
+        &hello,
+        early_data,
+        &early,
+        &transcript,
+        &log,
+        &mut facts,
+    )?;
+    let shared = exchange_keys(flow, &hello, suite, group, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec)?;
@@ -164,15 +171,24 @@ pub(crate) async fn handshake(
     })
 }
 
-/// Our share, and the secret that comes of it and the client's.
-fn key_exchange(
+/// Sends our share in the ServerHello; the secret that comes of it and the client's.
+fn exchange_keys(
+    flow: &mut Flow,
     hello: &ClientHello<'_>,
+    suite: &'static Suite,
     group: NamedGroup,
-) -> Result<(Vec<u8>, SharedSecret), Error> {
+    psk_index: Option<u16>,
+    transcript: &mut Transcript,
+) -> Result<SharedSecret, Error> {
     let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
     let share = shares.iter().find(|share| share.group == group).ok_or(Peer::WrongGroup)?;
-    KeyExchange::respond(algorithm, share.key_exchange).map_err(bad_share)
+    let mut room = [0_u8; KeyExchangeAlgorithm::MAX_SHARE_LEN];
+    let own = room.get_mut(..algorithm.server_share_len()).ok_or(Local::Encode)?;
+    let shared =
+        KeyExchange::respond_into(algorithm, share.key_exchange, own).map_err(bad_share)?;
+    send_server_hello(flow, hello, suite, group, own, psk_index, transcript)?;
+    Ok(shared)
 }
 
 /// A share that its group does not allow is the peer's fault, anything else is ours.

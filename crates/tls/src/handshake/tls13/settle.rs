@@ -85,7 +85,7 @@ fn check(
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(Peer::UnsupportedVersion.into());
     }
-    if hello.session_id_echo != offer.session_id.as_slice() {
+    if hello.session_id_echo != &*offer.session_id {
         return Err(Peer::SessionIdNotEchoed.into());
     }
     if hello.compression_method != CompressionMethod::NULL {
