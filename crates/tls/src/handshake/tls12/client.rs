@@ -48,10 +48,14 @@ pub(crate) async fn handshake(
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     let extended = accept_extensions(&hello, config, &mut facts)?;
     let randoms = Randoms { client: offer.random, server: *hello.random };
-    let mut transcript = Transcript::keeping_messages(suite.hash);
+    // Only who has a credential may have to sign what was said. RFC 5246 7.4.8
+    let signs = config.credentials.is_some();
+    let mut transcript =
+        if signs { Transcript::keeping_messages(suite.hash) } else { Transcript::new(suite.hash) };
     transcript.add(&offer.message);
     transcript.add(first.bytes());
     if given_back(&hello, &offer) {
+        drop(transcript.take_messages());
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
         let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
         return Box::pin(resumed).await;
@@ -68,6 +72,9 @@ pub(crate) async fn handshake(
     facts.group = Some(group);
     facts.peer_signature_scheme = Some(scheme);
     let request = receive_request_and_done(flow, &mut transcript).await?;
+    if request.is_none() {
+        drop(transcript.take_messages());
+    }
     let now = config.common.clock.now();
     identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
 

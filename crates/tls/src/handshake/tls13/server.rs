@@ -31,8 +31,9 @@ use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
 use crate::record::limits;
+use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
@@ -40,6 +41,89 @@ pub(crate) async fn handshake(
     config: &Arc<ServerConfig>,
     first: Message,
 ) -> Result<Established, Error> {
+    let mut keys = Keys::default();
+    // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
+    let mut sent = Box::pin(send_first_flight(flow, config, first, &mut keys)).await?;
+    let client_handshake = keys.client_handshake.as_ref().ok_or(Local::Encode)?;
+
+    if let Some(limits) = sent.early_data.take() {
+        let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
+        EndOfEarlyData::parse(end.body())?;
+        sent.transcript.add(end.bytes());
+        flow.install_read(client_handshake.duplicate())?;
+        flow.order(limits)?;
+    }
+    let shown = if sent.shows_certificate {
+        receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript).await?
+    } else {
+        None
+    };
+    receive_finished(flow, client_handshake, &mut sent.transcript).await?;
+    let main = keys.application.ok_or(Local::Encode)?;
+    flow.install_read(main.client)?;
+    let FirstFlight { suite, transcript, mut facts, session, .. } = sent;
+    let authenticated = session.as_ref().map(|session| session.authenticated);
+    if let Some(Received { shown, scheme }) = shown {
+        facts.peer_signature_scheme = Some(scheme);
+        shown.into_facts(&mut facts);
+        keep_digest(config, &mut facts);
+    } else if let Some(session) = session {
+        session.into_facts(&mut facts);
+    }
+    // Who has an external key is not asked later either. RFC 9846 4.4.2
+    facts.post_handshake_auth &= facts.pre_shared_key().is_none();
+    let requesting = requesting(config, &facts, &transcript);
+    if sent.tickets > 0 {
+        let secret = main.main.resumption_secret(&transcript.digest());
+        let template = server_session(config, suite, &facts, authenticated);
+        resumption::send_tickets(flow, config, sent.tickets, template, &secret, &mut facts)?;
+    }
+    Ok(Established {
+        facts,
+        exporter: main.exporter,
+        early_exporter: sent.early_exporter,
+        tolerate_truncation: config.common.tolerate_truncation,
+        tickets: None,
+        answering: None,
+        requesting,
+    })
+}
+
+/// What is needed of the first flight once it is sent, keys apart.
+pub(crate) struct FirstFlight {
+    suite: &'static Suite,
+    transcript: Transcript,
+    facts: Facts,
+    session: Option<Box<Session>>,
+    /// If early data was accepted: the limits that hold behind it.
+    early_data: Option<Command>,
+    early_exporter: Option<Box<Exporter>>,
+    shows_certificate: bool,
+    /// How many tickets the client gets.
+    tickets: u8,
+}
+
+/// What is still needed of the keys then: put here as soon as it is made.
+#[derive(Default)]
+pub(crate) struct Keys {
+    client_handshake: Option<TrafficSecret>,
+    application: Option<Unused>,
+}
+
+/// The secrets of application data that are not used before the client's Finished.
+struct Unused {
+    main: MainSecret,
+    client: TrafficSecret,
+    exporter: Exporter,
+}
+
+/// Up to our Finished.
+pub(crate) async fn send_first_flight(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    first: Message,
+    keys: &mut Keys,
+) -> Result<FirstFlight, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let settled = retry::settle(flow, config, first).await?;
     let Settled {
@@ -112,6 +196,7 @@ pub(crate) async fn handshake(
     if !early_data {
         flow.install_read(client_handshake.duplicate())?;
     }
+    keys.client_handshake = Some(client_handshake);
 
     send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
     if let Some((credential, scheme)) = &own {
@@ -122,52 +207,30 @@ pub(crate) async fn handshake(
         auth::send_certificate(flow, &mut transcript, Some(credential), &[], wishes)?;
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
-    let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
-    flow.install_write(main.server)?;
+    let Application { main, client, server, exporter } =
+        send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
+    flow.install_write(server)?;
+    keys.application = Some(Unused { main, client, exporter });
     flow.order(Command::HalfRtt)?;
 
-    if early_data {
-        let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
-        EndOfEarlyData::parse(end.body())?;
-        transcript.add(end.bytes());
-        flow.install_read(client_handshake.duplicate())?;
+    // Clients that do not offer it are never asked later. RFC 9846 4.3.6
+    facts.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
+    let early_data = early_data.then(|| {
         let theirs = hello.extensions.record_size_limit;
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
-        flow.order(record_limits::tls13(&config.common, theirs, ours))?;
-    }
-    let shown = match &own {
-        Some(_) => receive_client_certificate(flow, config, &facts, &mut transcript).await?,
-        None => None,
-    };
-    receive_finished(flow, &client_handshake, &mut transcript).await?;
-    flow.install_read(main.client)?;
-    let authenticated = session.as_ref().map(|session| session.authenticated);
-    if let Some(Received { shown, scheme }) = shown {
-        facts.peer_signature_scheme = Some(scheme);
-        shown.into_facts(&mut facts);
-        keep_digest(config, &mut facts);
-    } else if let Some(session) = session {
-        session.into_facts(&mut facts);
-    }
-    // Clients that do not offer it are never asked later. RFC 9846 4.3.6
-    let offered = hello.extensions.post_handshake_auth.is_some();
-    // Nor those that have an external key. RFC 9846 4.4.2
-    facts.post_handshake_auth = offered && facts.pre_shared_key().is_none();
-    let requesting = requesting(config, &facts, &transcript);
-    let count = resumption::tickets_to_send(config, &hello, &facts);
-    if count > 0 {
-        let secret = main.main.resumption_secret(&transcript.digest());
-        let template = server_session(config, suite, &facts, authenticated);
-        resumption::send_tickets(flow, config, count, template, &secret, &mut facts)?;
-    }
-    Ok(Established {
+        record_limits::tls13(&config.common, theirs, ours)
+    });
+    let tickets = resumption::tickets_to_send(config, &hello, &facts);
+    let shows_certificate = own.is_some();
+    Ok(FirstFlight {
+        suite,
+        transcript,
         facts,
-        exporter: main.exporter,
+        session,
+        early_data,
         early_exporter,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting,
+        shows_certificate,
+        tickets,
     })
 }
 
