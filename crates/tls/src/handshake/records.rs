@@ -227,6 +227,9 @@ impl Records {
                     if !content.is_empty() {
                         self.warnings_in_a_row = 0;
                     }
+                    if let Some(message) = self.joiner.pass_short(content)? {
+                        return Ok(Fed::Message(message));
+                    }
                     self.joiner.push(content);
                 }
                 ContentType::ALERT => self.received_alert(content)?,

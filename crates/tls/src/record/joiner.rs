@@ -20,12 +20,20 @@ pub(crate) enum Joiner {
     Partial(Vec<u8>),
 }
 
-/// A handshake message, header included. Those that came in one record share its memory.
+/// A handshake message, header included.
 #[derive(Clone)]
-pub(crate) struct Message {
-    shared: Arc<[u8]>,
-    range: Range<usize>,
+pub(crate) struct Message(Form);
+
+#[derive(Clone)]
+enum Form {
+    /// With all messages that came in the same record.
+    Shared(Arc<[u8]>, Range<usize>),
+    /// Alone and short: so many bytes of these.
+    Short([u8; SHORT], usize),
 }
+
+/// A Finished with the longest hash.
+const SHORT: usize = MESSAGE_HEADER + 48;
 
 /// Bytes of a handshake message before its body.
 const MESSAGE_HEADER: usize = 4;
@@ -44,6 +52,21 @@ impl Joiner {
             Ok(Some(_)) if waiting.is_empty() => Self::Whole(fragment.into(), 0),
             _ => Self::Partial([waiting, fragment].concat()),
         };
+    }
+
+    /// The content of a record that is one short message and nothing else, if nothing waits here.
+    pub(crate) fn pass_short(&self, fragment: &[u8]) -> Result<Option<Message>, Error> {
+        if fragment.len() > SHORT || !self.is_empty() {
+            return Ok(None);
+        }
+        let whole = first_length(fragment)? == Some(fragment.len());
+        Ok(whole.then(|| {
+            let mut bytes = [0; SHORT];
+            for (to, from) in bytes.iter_mut().zip(fragment) {
+                *to = *from;
+            }
+            Message(Form::Short(bytes, fragment.len()))
+        }))
     }
 
     /// No byte of a next message waits here: keys may change. RFC 9846 5.1
@@ -75,7 +98,7 @@ impl Joiner {
         if end < shared.len() {
             *self = Self::Whole(Arc::clone(&shared), end);
         }
-        Ok(Some(Message { shared, range: start..end }))
+        Ok(Some(Message(Form::Shared(shared, start..end))))
     }
 }
 
@@ -109,7 +132,10 @@ impl Message {
 
     /// The message with its header, as the transcript wants it.
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.shared.get(self.range.clone()).unwrap_or_default()
+        match &self.0 {
+            Form::Shared(shared, range) => shared.get(range.clone()).unwrap_or_default(),
+            Form::Short(bytes, length) => bytes.get(..*length).unwrap_or_default(),
+        }
     }
 
     pub(crate) fn require(&self, kind: HandshakeType) -> Result<(), Error> {
@@ -165,8 +191,25 @@ mod tests {
         let mut joiner = Joiner::default();
         joiner.push(&messages(&[1, 2]));
         let (first, second) = (joiner.next().unwrap().unwrap(), joiner.next().unwrap().unwrap());
-        assert!(Arc::ptr_eq(&first.shared, &second.shared));
-        assert_eq!(Arc::strong_count(&first.shared), 2);
+        let (Form::Shared(first, _), Form::Shared(second, _)) = (first.0, second.0) else {
+            panic!("a copy of its own")
+        };
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!(Arc::strong_count(&first), 2);
+    }
+
+    #[test]
+    fn a_short_message_alone_passes_by() {
+        let mut joiner = Joiner::default();
+        let finished = messages(&[48]);
+        let passed = joiner.pass_short(&finished).unwrap().unwrap();
+        assert_eq!((passed.bytes(), passed.kind().0), (&*finished, 20));
+        let passes = |joiner: &Joiner, bytes: &[u8]| joiner.pass_short(bytes).unwrap().is_some();
+        assert!(!passes(&joiner, &messages(&[49])));
+        assert!(!passes(&joiner, &messages(&[3, 3])) && !passes(&joiner, &finished[..51]));
+        assert!(!passes(&joiner, &[]) && joiner.pass_short(&[11, 255, 0, 0]).is_err());
+        joiner.push(&[20]);
+        assert!(!passes(&joiner, &finished));
     }
 
     #[test]

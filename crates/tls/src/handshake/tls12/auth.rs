@@ -5,17 +5,20 @@
 use std::sync::Arc;
 
 use pki_types::CertificateDer;
-use tercel_crypto::SharedSecret;
+use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateTls12, CertificateType, CertificateVerify, Finished, HandshakeMessage,
-    HandshakeType, ProtocolVersion, RawPublicKeyTls12, SignatureScheme, Writer,
+    HandshakeType, NamedGroup, ProtocolVersion, RawPublicKeyTls12, ServerEcdhParams,
+    SignatureScheme,
 };
 
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::connection::authentication::shown::verify_signature;
-use crate::error::{Error, Peer};
+use crate::error::{Error, Local, Peer};
+use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::group;
 use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
@@ -145,19 +148,24 @@ pub(crate) async fn receive_verify(
 /// What a server's ServerKeyExchange signs. RFC 8422 5.4
 pub(crate) fn signed_params(
     randoms: &Randoms,
-    params: impl FnOnce(&mut Writer<'_>),
-) -> Result<Vec<u8>, Error> {
-    let mut content = Vec::with_capacity(64 + MAX_PARAMS);
-    let mut writer = Writer::new(&mut content);
-    writer.bytes(&randoms.client);
-    writer.bytes(&randoms.server);
-    params(&mut writer);
-    writer.finish()?;
-    Ok(content)
+    params: &ServerEcdhParams<'_>,
+) -> Few<u8, { 64 + 4 + MAX_SHARE }> {
+    let head = params.head();
+    let parts = randoms.client.iter().chain(&randoms.server).chain(&head).chain(params.public);
+    Few::of(0, parts.copied())
 }
 
-/// The curve and a point of the largest.
-const MAX_PARAMS: usize = 4 + 133;
+/// A key pair and its share, in a group that TLS 1.2 has.
+pub(crate) fn generate(group: NamedGroup) -> Result<(KeyExchange, Few<u8, MAX_SHARE>), Error> {
+    let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
+    let mut room = [0; MAX_SHARE];
+    let share = room.get_mut(..algorithm.client_share_len()).ok_or(Local::Encode)?;
+    let exchange = KeyExchange::generate_into(algorithm, share)?;
+    Ok((exchange, Few::of(0, share.iter().copied())))
+}
+
+/// The longest share of such a group: a point on P-521.
+pub(crate) const MAX_SHARE: usize = 133;
 
 /// The kind of authentication that a leaf's key serves.
 pub(crate) fn authentication_of(kind: tercel_crypto::KeyKind) -> Authentication {

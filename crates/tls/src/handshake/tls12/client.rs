@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{KeyExchange, SharedSecret};
+use tercel_crypto::SharedSecret;
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
     CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
@@ -23,9 +23,10 @@ use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
+use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::offer::Offer;
-use crate::handshake::hello::{certificate_type, group, negotiate};
+use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
@@ -256,20 +257,17 @@ fn receive_key_exchange(
     message: &Message,
     server: &Shown,
     randoms: &Randoms,
-) -> Result<(NamedGroup, SharedSecret, Vec<u8>, SignatureScheme), Error> {
+) -> Result<(NamedGroup, SharedSecret, Few<u8, { auth::MAX_SHARE }>, SignatureScheme), Error> {
     let parsed = ServerKeyExchange::parse(message.body())?;
     let group = parsed.params.named_curve;
     if !config.common.groups.contains(&group) || negotiate::is_post_quantum(group) {
         return Err(Peer::WrongGroup.into());
     }
-    let params = message.body().get(parsed.signed_range()).unwrap_or_default();
-    let content = auth::signed_params(randoms, |w| w.bytes(params))?;
+    let content = auth::signed_params(randoms, &parsed.params);
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
     verify_signature(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
-    let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
-    let exchange = KeyExchange::generate(algorithm)?;
-    let share = exchange.public_share().to_vec();
+    let (exchange, share) = auth::generate(group)?;
     let shared = exchange.agree(parsed.params.public).map_err(bad_share)?;
     Ok((group, shared, share, parsed.algorithm))
 }

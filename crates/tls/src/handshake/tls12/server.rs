@@ -8,9 +8,9 @@ use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, CipherSuite,
     ClientCertificateType, ClientHello, ClientKeyExchange, CompressionMethod, DistinguishedName,
-    EcPointFormat, HandshakeMessage, HandshakeType, List, NamedGroup, ProtocolName,
-    ProtocolVersion, ServerEcdhParams, ServerHello, ServerHelloDone, ServerHelloExtensions,
-    ServerKeyExchange, SignatureScheme,
+    EcPointFormat, HandshakeMessage, HandshakeType, List, ProtocolName, ProtocolVersion,
+    ServerEcdhParams, ServerHello, ServerHelloDone, ServerHelloExtensions, ServerKeyExchange,
+    SignatureScheme,
 };
 
 use super::auth::{self, Randoms};
@@ -23,7 +23,7 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
+use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::resumption::keep_digest;
@@ -104,10 +104,9 @@ pub(crate) async fn handshake(
     if let Some(ocsp_response) = staple {
         flow.send(&CertificateStatus { ocsp_response }, &mut transcript)?;
     }
-    let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
-    let exchange = KeyExchange::generate(algorithm)?;
-    send_key_exchange(flow, &randoms, group, &exchange, &credential, scheme, &mut transcript)
-        .await?;
+    let (exchange, share) = auth::generate(group)?;
+    let params = ServerEcdhParams { named_curve: group, public: &share };
+    send_key_exchange(flow, &randoms, params, &credential, scheme, &mut transcript).await?;
     if asks {
         send_certificate_request(flow, config, &mut transcript)?;
     }
@@ -272,14 +271,12 @@ pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> Command 
 async fn send_key_exchange(
     flow: &mut Flow,
     randoms: &Randoms,
-    group: NamedGroup,
-    exchange: &KeyExchange,
+    params: ServerEcdhParams<'_>,
     credential: &Arc<Credential>,
     scheme: SignatureScheme,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let params = ServerEcdhParams { named_curve: group, public: exchange.public_share() };
-    let content = auth::signed_params(randoms, |w| params.write(w))?;
+    let content = auth::signed_params(randoms, &params);
     let signature = signature::sign(flow, credential, scheme, &content).await?;
     let message = ServerKeyExchange { params, algorithm: scheme, signature: &signature };
     flow.send(&message, transcript)
