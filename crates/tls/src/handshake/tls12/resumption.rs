@@ -109,7 +109,7 @@ pub(crate) async fn serve(
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
     let expected = main.client_verify_data(&transcript.digest());
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
-    flow.order(super::server::limits(config, hello));
+    flow.order(super::server::limits(config, hello))?;
     session.into_facts(&mut facts);
     let extended = facts.extended_main_secret;
     Ok(Established {
@@ -219,7 +219,7 @@ pub(crate) async fn resume(
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    flow.order(super::client::limits(config, hello));
+    flow.order(super::client::limits(config, hello))?;
     let authenticated = session.authenticated;
     let old = (session.identity.clone(), session.by_ticket, session.created, session.lifetime);
     session.into_facts(&mut facts);

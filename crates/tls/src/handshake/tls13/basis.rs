@@ -11,10 +11,9 @@ use crate::config::credential::Credential;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
-use crate::handshake::flow::Flow;
+use crate::handshake::flow::{Flow, Message};
 use crate::handshake::hello::negotiate;
 use crate::handshake::identity;
-use crate::handshake::question::SharedHello;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::EarlySecret;
@@ -35,7 +34,7 @@ pub(super) struct Basis {
 pub(super) async fn choose_basis(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: &SharedHello,
+    message: &Message,
     hello: &ClientHello<'_>,
     suite: &'static Suite,
     before: &Transcript,
@@ -43,7 +42,8 @@ pub(super) async fn choose_basis(
     alpn: Option<&[u8]>,
     retried: bool,
 ) -> Result<Basis, Error> {
-    let accepted = resumption::accept(flow, config, hello, message, suite, before, external);
+    let accepted =
+        resumption::accept(flow, config, hello, message.bytes(), suite, before, external);
     let Some(accepted) = accepted.await? else {
         if config.only_pre_shared_keys {
             return Err(Peer::UnknownPreSharedKey.into());
@@ -74,7 +74,7 @@ pub(super) async fn choose_basis(
 async fn select_credential(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: &SharedHello,
+    message: &Message,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
     let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_3, config)
