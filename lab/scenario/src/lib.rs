@@ -7,7 +7,7 @@
 //! | add a worker of another kind | implement [`Worker`] and [`Prepared`] |
 //! | speak the protocol in another language | [`protocol`], and lab/README.md |
 //! | see what a handshake is held to | `check.rs` |
-//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
+//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs`, `loading.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
 
@@ -19,11 +19,13 @@ mod driven;
 mod files;
 mod handshake;
 mod library;
+mod loading;
 mod memory;
 mod meter;
 pub mod protocol;
 pub mod row;
 pub mod rows;
+mod set_up;
 mod threads;
 mod version;
 mod worker;
@@ -32,9 +34,10 @@ pub use distribution::Distribution;
 pub use driven::Driven;
 pub use files::Files;
 pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
+pub use loading::{Key, Loaded, Material};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
-pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
+pub use row::{Chain, Group, Load, Resumption, Row, Scheme, Suite, Task, Unit, Version};
 pub use threads::{Strand, Threads};
 pub use version::locked_version;
 pub use worker::{Prepared, Worker, serve};

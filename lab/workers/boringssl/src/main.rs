@@ -8,6 +8,8 @@
 //! TLS 1.3 holds its tickets back until it writes; an empty write sends them, as its header says.
 
 mod configuration;
+#[path = "../../openssl/src/loading.rs"]
+mod loading;
 mod session;
 #[path = "../../openssl/src/transport.rs"]
 mod transport;
@@ -20,11 +22,14 @@ use boring::ssl::{Ssl, SslContext, SslVersion};
 use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Resumption, Row, Scheme, Sink,
-    Suite, Unable, Version, locked_version, serve,
+    About, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Result, Resumption,
+    Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
 };
 
 use transport::Wire;
+
+/// The name that the part shared with the worker for OpenSSL knows the crate by.
+use boring as library;
 
 fn main() -> ExitCode {
     serve(Driven::<BoringSsl>::new())
@@ -35,6 +40,7 @@ struct BoringSsl {
     server: SslContext,
     host: &'static str,
     name: CString,
+    files: Files,
     version: Version,
     /// Whether the server has tickets to send after a handshake of TLS 1.3.
     tickets: bool,
@@ -65,6 +71,7 @@ impl Library for BoringSsl {
             server: configuration::server(row, files)?,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
+            files: files.clone(),
             version: row.version,
             tickets: row.version == Version::Tls13 && row.tickets > 0,
             resumption: row.resumption,
@@ -104,6 +111,22 @@ impl Library for BoringSsl {
         unsafe { ffi::SSL_set_accept_state(side.ssl.as_ptr()) };
         side.holds_tickets = self.tickets;
         Ok(side)
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let (client, server) = match material {
+            Material::Key(pem) => return loading::key(pem, row.chain.scheme()).map(Loaded::Key),
+            Material::Server { chain, key } => {
+                let server = configuration::server_that_shows(chain, key, row, &self.files)?;
+                (self.client.clone(), server)
+            }
+            Material::Roots(pem) => {
+                let client = configuration::client_that_trusts(pem, row, &self.files)?;
+                (client, self.server.clone())
+            }
+        };
+        let (name, files) = (self.name.clone(), self.files.clone());
+        Ok(Loaded::Configured(Self { client, server, name, files, ..*self }))
     }
 }
 

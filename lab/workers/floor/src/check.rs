@@ -30,6 +30,7 @@ pub(crate) fn print_calls(row: &Row) -> Result<()> {
             return Ok(());
         }
         Task::Memory => return Err("memory is the libraries' affair".into()),
+        Task::Loading => return Err("how to load is the libraries' affair".into()),
         Task::Handshake | Task::Threads | Task::Latency => {}
     }
     let sizes = Sizes { chain: 2500, signature: 256 };
@@ -46,7 +47,7 @@ pub(crate) fn print_calls(row: &Row) -> Result<()> {
 /// Times each call alone and the loop of them, and compares.
 pub(crate) fn check(row: &Row, files: &str) -> Result<()> {
     match row.task {
-        Task::SetUp | Task::Memory => return Err("there are no calls in it".into()),
+        Task::SetUp | Task::Memory | Task::Loading => return Err("there are no calls in it".into()),
         Task::Bulk => return bulk::Bulk::new(row).measure(REPEAT).map(|_| ()),
         Task::Handshake | Task::Threads | Task::Latency => {}
     }

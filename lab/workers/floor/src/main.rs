@@ -84,6 +84,7 @@ impl Worker for Floor {
                 Ok(Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?))
             }
             Task::Memory => Err(Unable::cannot("memory is the libraries' affair")),
+            Task::Loading => Err(Unable::cannot("how to load is the libraries' affair")),
             Task::Handshake => {
                 let mut row = Handshakes::new(row, files).map_err(Unable::Failed)?;
                 row.measure(WARM_UP).map_err(Unable::Failed)?;

@@ -8,15 +8,17 @@
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod loading;
 
 use std::io::{BufRead, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, locked_version,
-    serve,
+    About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
+    locked_version, serve,
 };
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ProtocolVersion, ServerConfig, ServerConnection};
 
@@ -30,6 +32,8 @@ struct Rustls {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
     name: ServerName<'static>,
+    provider: Arc<CryptoProvider>,
+    files: Files,
 }
 
 impl Library for Rustls {
@@ -56,7 +60,8 @@ impl Library for Rustls {
         let provider = Arc::new(provider(row)?);
         let name = ServerName::try_from(files.server_name())?;
         let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+        let server = Arc::new(server(row, files, &provider)?);
+        Ok(Self { client, server, name, provider, files: files.clone() })
     }
 
     fn client(&self) -> Result<Client> {
@@ -68,6 +73,10 @@ impl Library for Rustls {
         // A write of any size at once.
         connection.set_buffer_limit(None);
         Ok(Server { connection, early_data: 0 })
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
     }
 }
 
