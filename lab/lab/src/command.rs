@@ -15,7 +15,7 @@ use crate::peers::{self, Builder};
 use crate::process::Launch;
 use crate::report::{Report, Settings};
 use crate::run::{Order, Scratch, allocator, chains, run, select};
-use crate::{certificates, compare, table};
+use crate::{certificates, compare, markdown, same, table};
 
 #[derive(Parser)]
 #[command(name = "lab", about = "Measures TLS libraries side by side.")]
@@ -36,6 +36,25 @@ enum Command {
         old: PathBuf,
         /// The new one.
         new: PathBuf,
+        /// Leaves a page of it here, too.
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Prints the table of a report.
+    Table {
+        /// The report.json.
+        report: PathBuf,
+        /// As Markdown, a line for each side of each row.
+        #[arg(long)]
+        markdown: bool,
+        /// The peer whose verdicts stand in it: the first of the report, if none is named.
+        #[arg(long, value_name = "PEER", requires = "markdown")]
+        of: Option<String>,
+    },
+    /// Says of a report in which workers took part twice whether each tied with itself.
+    Aa {
+        /// The report.json.
+        report: PathBuf,
     },
 }
 
@@ -130,8 +149,25 @@ pub fn main() -> Result<()> {
             Ok(())
         }
         Command::List(list) => list.print(),
-        Command::Compare { old, new } => {
-            print!("{}", compare::render(&Report::read(&old)?, &Report::read(&new)?));
+        Command::Compare { old, new, html } => {
+            let (old, new) = (Report::read(&old)?, Report::read(&new)?);
+            print!("{}", compare::render(&old, &new));
+            let Some(file) = html else { return Ok(()) };
+            let page = compare::page(&old, &new);
+            std::fs::write(&file, page).with_context(|| format!("{}", file.display()))
+        }
+        Command::Table { report, markdown, of } => {
+            let report = Report::read(&report)?;
+            match markdown {
+                true => print!("{}", markdown::render(&report, of.as_deref())?),
+                false => print!("{}", table::render(&report)),
+            }
+            Ok(())
+        }
+        Command::Aa { report } => {
+            let outcome = same::judge(&Report::read(&report)?);
+            print!("{outcome}");
+            ensure!(outcome.is_good(), "a library is told from itself");
             Ok(())
         }
     }
@@ -162,6 +198,7 @@ impl Run {
             rounds: self.rounds.unwrap_or(rounds),
             measure_ms: self.measure_ms.unwrap_or(measure_ms),
             row_seconds,
+            minutes: None,
             allocator,
             pin: self.pin,
             profile: builder.profile.clone(),

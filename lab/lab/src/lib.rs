@@ -6,7 +6,8 @@
 //! | how a row is measured | `rounds.rs` |
 //! | how rounds become a verdict | [`statistics`] |
 //! | what is in a report | [`report`] |
-//! | how it is shown | [`table`], [`page`], `plots.rs`, [`compare`] |
+//! | how it is shown | [`table`], [`markdown`], [`page`], `plots.rs`, [`compare`] |
+//! | whether a library ties with itself | [`same`] |
 //! | how many threads and connections | `fit.rs` |
 //! | how allocations are counted | `counter.rs`, `count.c` |
 //! | how workers are found and built | `peers.rs` |
@@ -20,6 +21,7 @@ pub mod compare;
 mod counter;
 mod fit;
 pub mod machine;
+pub mod markdown;
 pub mod page;
 mod peers;
 mod plots;
@@ -29,5 +31,6 @@ pub mod random;
 pub mod report;
 mod rounds;
 mod run;
+pub mod same;
 pub mod statistics;
 pub mod table;
