@@ -12,7 +12,7 @@ use lab_scenario::rows;
 
 use crate::fit;
 use crate::peers::{self, Builder};
-use crate::process::Launch;
+use crate::process::{self, Launch};
 use crate::report::{Report, Settings};
 use crate::run::{Order, Scratch, allocator, chains, run, select};
 use crate::{certificates, compare, markdown, same, table};
@@ -100,9 +100,13 @@ struct Run {
     /// Milliseconds of one measurement.
     #[arg(long)]
     measure_ms: Option<u64>,
-    /// Seconds after which a row is undecided.
+    /// Seconds after which a row that has its rounds is undecided.
     #[arg(long)]
     row_seconds: Option<f64>,
+    /// Minutes for all rows together, builds left out: measurements are as long as that allows, and what a
+    /// row leaves falls to the others.
+    #[arg(long, conflicts_with_all = ["row_seconds", "measure_ms"])]
+    minutes: Option<f64>,
     /// Seconds for which a worker may be silent before it is ended.
     #[arg(long, default_value_t = 60.0)]
     time_limit: f64,
@@ -182,6 +186,9 @@ impl Run {
         };
         let row_seconds = self.row_seconds.unwrap_or(row_seconds);
         ensure!(row_seconds.is_finite() && row_seconds >= 0.0, "--row-seconds {row_seconds}");
+        let positive = |minutes: f64| minutes.is_finite() && minutes > 0.0;
+        ensure!(self.minutes.is_none_or(positive), "--minutes {:?}", self.minutes);
+        self.pin.map_or(Ok(()), process::can_pin)?;
         let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
         let (allocator, preload) = allocator(&self.allocator)?;
         let builder = self.places.builder()?;
@@ -198,7 +205,7 @@ impl Run {
             rounds: self.rounds.unwrap_or(rounds),
             measure_ms: self.measure_ms.unwrap_or(measure_ms),
             row_seconds,
-            minutes: None,
+            minutes: self.minutes,
             allocator,
             pin: self.pin,
             profile: builder.profile.clone(),

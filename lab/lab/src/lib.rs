@@ -4,6 +4,7 @@
 //! |---|---|
 //! | how a run goes | `run.rs` |
 //! | how a row is measured | `rounds.rs` |
+//! | how long a row may take | `plan.rs` |
 //! | how rounds become a verdict | [`statistics`] |
 //! | what is in a report | [`report`] |
 //! | how it is shown | [`table`], [`markdown`], [`page`], `plots.rs`, [`compare`] |
@@ -24,6 +25,7 @@ pub mod machine;
 pub mod markdown;
 pub mod page;
 mod peers;
+mod plan;
 mod plots;
 mod process;
 mod progress;
