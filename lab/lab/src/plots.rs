@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use lab_scenario::Distribution;
 
 use crate::page::{Key, Text, colour};
-use crate::report::{Report, RowReport};
+use crate::report::{PeerReport, Report, RowReport};
 use crate::table::{self, PERCENTILES, amount};
 
 mod drawing;
@@ -17,6 +17,9 @@ use drawing::{Drawing, Line, Marks};
 /// Classes of a distribution that are drawn as one point: a sixteenth of a doubling.
 const DRAWN: u32 = 4;
 
+/// What is drawn of so many threads with this rate.
+type Value<'v> = &'v dyn Fn(usize, f64) -> f64;
+
 /// Handshakes in a second by threads, in all and for each thread, and a table.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn threads(page: &mut String, report: &Report, row: &RowReport) -> fmt::Result {
@@ -25,7 +28,7 @@ pub(crate) fn threads(page: &mut String, report: &Report, row: &RowReport) -> fm
     let id = Text(&row.row.id);
     writeln!(page, "<h3><a href=\"#{id}\">{}</a></h3>\n<div class=\"plots\">", Text(&row.title))?;
     let each_thread = |count: usize, rate: f64| rate / count as f64;
-    let drawings: [(&str, &dyn Fn(usize, f64) -> f64); 2] = [
+    let drawings: [(&str, Value<'_>); 2] = [
         ("handshakes in a second by threads, servers, all threads", &|_, rate| rate),
         ("the same, of each thread", &each_thread),
     ];
@@ -39,7 +42,7 @@ pub(crate) fn threads(page: &mut String, report: &Report, row: &RowReport) -> fm
         let apart = counts.len().div_ceil(9).max(1);
         let below = counts.iter().step_by(apart);
         let below = below.map(|count| (*count as f64 / most, count.to_string()));
-        from_zero(page, title, lines.collect(), below.collect(), |top| format!("{top:.0}/s"))?;
+        from_zero(page, title, lines.collect(), below.collect(), thousands)?;
     }
     let mut head = vec!["threads".to_owned()];
     head.extend(counts.iter().map(usize::to_string));
@@ -91,7 +94,7 @@ pub(crate) fn sizes(page: &mut String, report: &Report, section: &[RowReport]) -
             (colour(report, peer), rows.iter().filter_map(point).collect())
         });
         let title = format!("{side}: MB/s by the size of a write");
-        from_zero(page, &title, lines.collect(), below().collect(), |top| format!("{top:.0}"))?;
+        from_zero(page, &title, lines.collect(), below().collect(), thousands)?;
         let head: Vec<_> =
             [format!("{side}, MB/s")].into_iter().chain(sizes().map(short)).collect();
         let lines = everyone.iter().map(|peer| {
@@ -103,6 +106,11 @@ pub(crate) fn sizes(page: &mut String, report: &Report, section: &[RowReport]) -
         by_peer(&mut tables, report, &head, lines.collect())?;
     }
     writeln!(page, "</div>\n{tables}")
+}
+
+/// A number, short enough for an axis.
+fn thousands(number: f64) -> String {
+    if number < 20_000.0 { format!("{number:.0}") } else { format!("{:.0}k", number / 1000.0) }
 }
 
 /// A size of writes, short enough for an axis.
@@ -119,7 +127,7 @@ pub(crate) fn latency(page: &mut String, report: &Report, row: &RowReport) -> fm
     let id = Text(&row.row.id);
     writeln!(page, "<h3><a href=\"#{id}\">{}</a></h3>\n<div class=\"plots\">", Text(&row.title))?;
     for side in ["client", "server"] {
-        let of_peers = of_side(row, side);
+        let of_peers = of_side(report, row, side);
         let classes = || of_peers.iter().flat_map(|(_, each)| each.classes.keys().copied());
         let Some((low, high)) = classes().min().zip(classes().max()) else { continue };
         // One class more on either side, so that a single one is no point.
@@ -138,7 +146,7 @@ pub(crate) fn latency(page: &mut String, report: &Report, row: &RowReport) -> fm
         let names = PERCENTILES.iter().map(|(name, _)| *name);
         let head = [side].into_iter().chain(names).chain(["max", "handshakes"]);
         let head: Vec<_> = head.map(str::to_owned).collect();
-        let lines = of_side(row, side).into_iter().map(|(peer, distribution)| {
+        let lines = of_side(report, row, side).into_iter().map(|(peer, distribution)| {
             let told = table::percentiles(distribution).into_iter();
             (peer, told.chain([distribution.total().to_string()]).collect())
         });
@@ -147,11 +155,17 @@ pub(crate) fn latency(page: &mut String, report: &Report, row: &RowReport) -> fm
     Ok(())
 }
 
-/// The distributions of one side that hold anything.
-fn of_side<'r>(row: &'r RowReport, side: &str) -> Vec<(&'r str, &'r Distribution)> {
-    let of_side = row.distributions.iter();
-    let of_side = of_side.filter_map(|(peer, sides)| Some((peer.as_str(), sides.get(side)?)));
-    of_side.filter(|(_, distribution)| distribution.total() > 0).collect()
+/// The distributions of one side that hold anything, in the order of peers.
+fn of_side<'r>(
+    report: &'r Report,
+    row: &'r RowReport,
+    side: &str,
+) -> Vec<(&'r str, &'r Distribution)> {
+    let of_peer = |peer: &'r PeerReport| {
+        let distribution = row.distributions.get(&peer.name)?.get(side)?;
+        (distribution.total() > 0).then_some((peer.name.as_str(), distribution))
+    };
+    report.peers.iter().filter_map(of_peer).collect()
 }
 
 /// The share of times in each group of classes, by its distance from `low`.

@@ -82,7 +82,7 @@ fn counts(page: &mut String, report: &Report, comparison: &Comparison) -> fmt::R
 fn changes(page: &mut String, report: &Report, comparison: &Comparison) -> fmt::Result {
     writeln!(
         page,
-        "<div class=\"wide\"><table class=\"glance\">\n<thead><tr><th>row</th><th>side</th><th>peer</th><th>before</th>\
+        "<div class=\"wide\"><table class=\"glance changes\">\n<thead><tr><th>row</th><th>side</th><th>peer</th><th>before</th>\
          <th>now</th><th>change</th><th>figure</th></tr></thead>"
     )?;
     let of_row = |one: &Change, other: &Change| one.row == other.row;

@@ -225,13 +225,16 @@ fn machine() -> Machine {
         features: ["aes", "pclmulqdq", "avx512f", "vaes"].map(str::to_owned).into(),
         virtual_machine: true,
         governor: "performance".to_owned(),
+        turbo: "off".to_owned(),
+        smt: "0".to_owned(),
         memory: 32 << 30,
         kernel: "6.1.0".to_owned(),
         system: "Debian GNU/Linux 12 (bookworm)".to_owned(),
         rustc: "rustc 1.95.0".to_owned(),
         cc: "cc (Debian 12.2.0) 12.2.0".to_owned(),
+        cxx: "c++ (Debian 12.2.0) 12.2.0".to_owned(),
+        flags: "none".to_owned(),
         commit: "0123456789ab".to_owned(),
         load: "0.01 0.02 0.00 1/99 4242".to_owned(),
-        ..Machine::default()
     }
 }
