@@ -25,8 +25,8 @@ look() {
     timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --mute-audio \
         --no-first-run --disable-background-networking --user-data-dir="$out/profile" \
         --enable-logging=stderr "$@" "file://$file" 2>"$out/log"
-    if grep -E 'CONSOLE|Uncaught' "$out/log"; then
-        echo "the browser complains about $file"
+    if grep -E 'CONSOLE|Uncaught' "$out/log" >&2; then
+        echo "the browser complains about $file" >&2
         exit 1
     fi
 }

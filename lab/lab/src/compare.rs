@@ -2,17 +2,18 @@
 //!
 //! What holds from one day to the next are ratios to another peer of the same run, so these are compared,
 //! and times are told beside them. A ratio has changed if the interval of its change does not hold 1, and
-//! the change is worth telling. Must not know: how figures came about. Next: `report.rs`,
-//! `page/changes.rs` for the page.
+//! the change is worth telling. Must not know: how figures came about. Next: `report.rs`;
+//! `compare/differences.rs` for what else is different, `page/changes.rs` for the page.
 
 use std::fmt::Write;
 
 use lab_scenario::{Row, Unit};
 
-use crate::machine::Machine;
 use crate::page::changes;
-use crate::report::{Report, RowReport, Settings, Speed};
+use crate::report::{Report, RowReport, Speed};
 use crate::statistics::{Interval, Verdict};
+
+mod differences;
 
 /// A change of the ratio to the best other peer below this is not worth a line.
 const WORTH_TELLING: f64 = 0.02;
@@ -69,7 +70,7 @@ impl Comparison {
             rows.map(|row| row.id.clone()).collect()
         };
         let mut comparison = Self {
-            warnings: warnings(old, new),
+            warnings: differences::told(old, new),
             counts: Vec::new(),
             changes: Vec::new(),
             same: 0,
@@ -144,78 +145,6 @@ fn quotient(a: &Interval, b: &Interval) -> Interval {
 fn is_change(before: &Speed, now: &Speed, moved: &Interval) -> bool {
     let clear = moved.low > 1.0 || moved.high < 1.0;
     before.verdict != now.verdict || (clear && (moved.ratio - 1.0).abs() >= WORTH_TELLING)
-}
-
-/// What is different about machine, settings and peers.
-fn warnings(old: &Report, new: &Report) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let differences =
-        [of_machine(&old.machine, &new.machine), of_settings(&old.settings, &new.settings)];
-    for (what, before, now) in differences.into_iter().flatten() {
-        if before != now {
-            warnings.push(format!("{what}: {before}, now {now}"));
-        }
-    }
-    for peer in &new.peers {
-        let before = old.peers.iter().find(|each| each.name == peer.name);
-        let about = |peer: &crate::report::PeerReport| {
-            peer.about.as_ref().map_or_else(
-                || "took no part".to_owned(),
-                |about| {
-                    format!(
-                        "{} {}, {}; {}",
-                        about.library, about.version, about.crypto, about.build
-                    )
-                },
-            )
-        };
-        let (before, now) = (before.map(about), about(peer));
-        if before.as_ref() != Some(&now) {
-            let before = before.unwrap_or_else(|| "not there".to_owned());
-            warnings.push(format!("{}: {before}, now {now}", peer.name));
-        }
-    }
-    for (report, which) in [(old, "the old"), (new, "the new")] {
-        if report.noisy_rows() > 0 {
-            warnings.push(format!("{} rows of {which} report are noisy", report.noisy_rows()));
-        }
-    }
-    warnings
-}
-
-type Difference = (&'static str, String, String);
-
-fn of_machine(old: &Machine, new: &Machine) -> Vec<Difference> {
-    let of = |machine: &Machine| {
-        [
-            ("processor", machine.cpu.clone()),
-            ("logical processors", machine.cpus.to_string()),
-            ("extensions", machine.features.join(" ")),
-            ("governor", machine.governor.clone()),
-            ("turbo", machine.turbo.clone()),
-            ("SMT", machine.smt.clone()),
-            ("kernel", machine.kernel.clone()),
-            ("system", machine.system.clone()),
-            ("Rust compiler", machine.rustc.clone()),
-            ("C compiler", machine.cc.clone()),
-            ("C++ compiler", machine.cxx.clone()),
-            ("flags", machine.flags.clone()),
-        ]
-    };
-    of(old).into_iter().zip(of(new)).map(|((what, old), (_, new))| (what, old, new)).collect()
-}
-
-fn of_settings(old: &Settings, new: &Settings) -> Vec<Difference> {
-    let of = |settings: &Settings| {
-        [
-            ("accounting", settings.accounting.clone()),
-            ("mode", settings.mode.clone()),
-            ("allocator", settings.allocator.clone()),
-            ("pin", format!("{:?}", settings.pin)),
-            ("profile", settings.profile.clone()),
-        ]
-    };
-    of(old).into_iter().zip(of(new)).map(|((what, old), (_, new))| (what, old, new)).collect()
 }
 
 fn text(comparison: &Comparison) -> String {
