@@ -36,7 +36,7 @@ fn write_table(
     for peer in peers {
         write!(text, " {} |", cell(&peer.label))?;
     }
-    writeln!(text, " {} ÷ best other | | ÷ floor |", cell(&judged.label))?;
+    writeln!(text, " {}: speed ÷ best other | | time ÷ floor |", cell(&judged.label))?;
     write!(text, "|---|---|")?;
     for _ in peers {
         write!(text, "---:|")?;
