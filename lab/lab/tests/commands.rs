@@ -22,7 +22,7 @@ fn file(name: &str, report: &Report) -> PathBuf {
 
 #[test]
 fn a_table_of_markdown_has_a_line_for_each_side() {
-    let report = sample::report(4);
+    let report = sample::report(1);
     let path = file("markdown.json", &report);
     let table =
         |of: &str| lab().arg("table").arg(&path).args(["--markdown", "--of", of]).output().unwrap();

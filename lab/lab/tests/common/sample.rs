@@ -12,7 +12,7 @@ use lab_scenario::{About, Distribution, Row, Task, Unit, rows};
 const PEERS: [(&str, &str, f64); 10] = [
     ("tercel", "Tercel", 1.0),
     ("rustls", "rustls 0.23", 1.1),
-    ("rustls-unbuffered", "rustls 0.23, unbuffered", 1.004),
+    ("rustls-unbuffered", "rustls 0.23, unbuffered", 1.0),
     ("openssl", "OpenSSL 4.0", 1.9),
     ("openssl-3.5", "OpenSSL 3.5", 2.1),
     ("boringssl", "BoringSSL", 0.97),
