@@ -18,6 +18,11 @@ const WORTH_TELLING: f64 = 0.02;
 #[must_use]
 pub fn render(old: &Report, new: &Report) -> String {
     let mut text = String::new();
+    let accountings = [old.settings.accounting, new.settings.accounting];
+    if accountings[0] != accountings[1] {
+        let [old, new] = accountings;
+        return format!("{old} accounting is not to be compared with {new} accounting\n");
+    }
     if old.machine.cpu != new.machine.cpu {
         _ = writeln!(text, "other machines: {} and {}", old.machine.cpu, new.machine.cpu);
     }

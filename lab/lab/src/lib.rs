@@ -7,6 +7,7 @@
 //! | how rounds become a verdict | [`statistics`] |
 //! | what is in a report | [`report`] |
 //! | how it is shown | [`table`], [`page`], `plots.rs`, [`compare`] |
+//! | what a report says of its accounting | [`published`] |
 //! | how many threads and connections | `fit.rs` |
 //! | how allocations are counted | `counter.rs`, `count.c` |
 //! | how workers are found and built | `peers.rs` |
@@ -25,6 +26,7 @@ mod peers;
 mod plots;
 mod process;
 mod progress;
+pub mod published;
 pub mod random;
 pub mod report;
 mod rounds;

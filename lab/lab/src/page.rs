@@ -8,6 +8,7 @@ use std::fmt::{self, Write};
 use lab_scenario::{Task, Unit};
 
 use crate::plots;
+use crate::published;
 use crate::report::{Figure, Report, RowReport, SideReport};
 use crate::statistics::Verdict;
 use crate::table::{rate, told_bytes};
@@ -35,8 +36,10 @@ fn write_page(page: &mut String, report: &Report) -> fmt::Result {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>TLS libraries side by side</title>\n<style>\n{STYLE}</style>\n</head>\n<body>"
     )?;
-    writeln!(page, "<h1>TLS libraries side by side</h1>")?;
+    writeln!(page, "<h1>TLS libraries side by side: {}</h1>", Text(&published::heading(report)))?;
+    writeln!(page, "<p>{}</p>", Text(&published::meaning(report)))?;
     peers(page, report)?;
+    published_table(page, report)?;
     verdicts(page, report)?;
     let mut section = "";
     for row in &report.rows {
@@ -73,6 +76,24 @@ fn peers(page: &mut String, report: &Report) -> fmt::Result {
         }
     }
     writeln!(page, "</ul>")
+}
+
+/// The table of published accounting, in the shape it was published in.
+fn published_table(page: &mut String, report: &Report) -> fmt::Result {
+    let Some((labels, lines)) = published::table(report) else { return Ok(()) };
+    write!(page, "<div class=\"wide\"><table>\n<tr><th>MB/s, handshakes/s</th>")?;
+    for label in labels {
+        write!(page, "<th>{}</th>", Text(label))?;
+    }
+    writeln!(page, "</tr>")?;
+    for (name, figures) in lines {
+        write!(page, "<tr><td>{}</td>", Text(&name))?;
+        for figure in figures {
+            write!(page, "<td>{figure}</td>")?;
+        }
+        writeln!(page, "</tr>")?;
+    }
+    writeln!(page, "</table></div>")
 }
 
 /// Colours of bars in `page.css`.

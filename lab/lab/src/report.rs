@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use lab_scenario::{About, Distribution, Row};
+use lab_scenario::{About, Accounting, Distribution, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
@@ -41,8 +41,8 @@ pub struct Report {
 pub struct Settings {
     /// `quick`, `standard` or `full`.
     pub mode: String,
-    /// How libraries are treated: `neutral`.
-    pub accounting: String,
+    /// How libraries are timed.
+    pub accounting: Accounting,
     /// Of the order of peers, and of resampling.
     pub seed: u64,
     /// The fewest rounds of a row.
