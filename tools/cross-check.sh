@@ -6,7 +6,7 @@
 # lab/Cargo.lock, built with `--profile=bench --features aws-lc-rs`. The others are openssl-bench, linked with the
 # libraries that the lab's workers were built with (in the target folder, below build/openssl-sys-* and
 # build/boring-sys-*); they are run in their folder, where ../rustls/test-ca has to be that of rustls.
-# MULTIPLIER=4 is how much longer the programs work than they do by themselves, MILLISECONDS=500 what the lab takes for
+# LAB is the lab's program with `run`, if it is not to be built here. MULTIPLIER=4 is how much longer the programs work than they do by themselves, MILLISECONDS=500 what the lab takes for
 # a row, ROWS all rows or a regular expression of some.
 set -euo pipefail
 
@@ -17,6 +17,7 @@ rounds=${4:-5}
 multiplier=${MULTIPLIER:-4}
 milliseconds=${MILLISECONDS:-500}
 wanted=${ROWS:-.}
+lab=${LAB:-cargo run --quiet --release --locked --manifest-path lab/Cargo.toml -- run}
 limit=10
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
@@ -57,8 +58,8 @@ program() {
 # lab PEER: each row by the lab, once; as above, `lab`.
 lab() {
   local peer=$1
-  cargo run --quiet --release --locked --manifest-path lab/Cargo.toml -- run --accounting published \
-    --peers "$peer" --rows "$ids" --rounds 1 --row-seconds 0 --measure-ms "$milliseconds" \
+  # shellcheck disable=SC2086
+  $lab --accounting published --peers "$peer" --rows "$ids" --rounds 1 --row-seconds 0 --measure-ms "$milliseconds" \
     --out "$out/report" >"$out/said" 2>"$out/errors" || { cat "$out/errors" >&2; exit 1; }
   awk -F' *[|] *' -v peer="$peer" -v OFS='\t' \
     '/^\| (transfer|full|resumed)/ { print peer, $2, "lab", $3 }' "$out/said" >>"$figures"

@@ -80,13 +80,13 @@ fn peers(page: &mut String, report: &Report) -> fmt::Result {
 
 /// The table of published accounting, in the shape it was published in.
 fn published_table(page: &mut String, report: &Report) -> fmt::Result {
-    let Some((labels, lines)) = published::table(report) else { return Ok(()) };
+    let Some(table) = published::table(report) else { return Ok(()) };
     write!(page, "<div class=\"wide\"><table>\n<tr><th>MB/s, handshakes/s</th>")?;
-    for label in labels {
+    for label in table.columns {
         write!(page, "<th>{}</th>", Text(label))?;
     }
     writeln!(page, "</tr>")?;
-    for (name, figures) in lines {
+    for (name, figures) in table.lines {
         write!(page, "<tr><td>{}</td>", Text(&name))?;
         for figure in figures {
             write!(page, "<td>{figure}</td>")?;

@@ -58,10 +58,17 @@ fn program_of(peer: &PeerReport) -> Option<Program> {
     peer.about.as_ref().and_then(|about| about.program)
 }
 
-/// The table: a heading of labels, then lines of a name and a figure for each column. None in another accounting,
-/// or if nothing of it was measured.
+/// The table, as words.
+pub struct Table<'r> {
+    /// The libraries: a column each.
+    pub columns: Vec<&'r str>,
+    /// Case and side, and a figure for each column; an empty one where there is none.
+    pub lines: Vec<(String, Vec<String>)>,
+}
+
+/// The table. None in another accounting, or if nothing of it was measured.
 #[must_use]
-pub fn table(report: &Report) -> Option<(Vec<&str>, Vec<(String, Vec<String>)>)> {
+pub fn table(report: &Report) -> Option<Table<'_>> {
     if report.settings.accounting != Accounting::Published {
         return None;
     }
@@ -82,8 +89,8 @@ pub fn table(report: &Report) -> Option<(Vec<&str>, Vec<(String, Vec<String>)>)>
             lines.push((format!("{case}, {name}"), figures.collect()));
         }
     }
-    let labels = peers.iter().map(|peer| peer.label.as_str()).collect();
-    (!lines.is_empty()).then_some((labels, lines))
+    let columns = peers.iter().map(|peer| peer.label.as_str()).collect();
+    (!lines.is_empty()).then_some(Table { columns, lines })
 }
 
 /// A figure in the document's unit.
@@ -104,10 +111,10 @@ pub fn text(report: &Report) -> String {
     let heading = heading(report);
     let rule = "=".repeat(heading.len() + 8);
     let mut text = format!("{rule}\n=== {heading} ===\n{rule}\n{}\n", meaning(report));
-    if let Some((labels, lines)) = table(report) {
-        _ = writeln!(text, "\n| MB/s, handshakes/s | {} |", labels.join(" | "));
-        _ = writeln!(text, "| -- |{}", " -- |".repeat(labels.len()));
-        for (name, figures) in lines {
+    if let Some(table) = table(report) {
+        _ = writeln!(text, "\n| MB/s, handshakes/s | {} |", table.columns.join(" | "));
+        _ = writeln!(text, "| -- |{}", " -- |".repeat(table.columns.len()));
+        for (name, figures) in table.lines {
             _ = writeln!(text, "| {name} | {} |", figures.join(" | "));
         }
     }
