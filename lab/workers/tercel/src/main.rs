@@ -16,7 +16,7 @@ use tercel::pki_types::{ServerName, UnixTime};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
     ClientAuth, ClientConfig, Connection, Credential, Filled, Handshake, MemoryStore, Next, Opened,
-    Policy, Received, Receiver, ReplayGuard, ServerConfig,
+    Policy, Received, ReplayGuard, ServerConfig,
 };
 
 fn main() -> ExitCode {
@@ -179,7 +179,7 @@ struct Buffers {
     written: usize,
     /// How much of it has been collected.
     collected: usize,
-    /// What application data is opened into; published accounting has an array for each read instead.
+    /// What application data is opened into.
     opened: Vec<u8>,
     published: bool,
 }
@@ -325,28 +325,12 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
         let receiver = &mut self.connection()?.receiver;
-        if buffers.published {
-            return receive_cleared(receiver, &mut buffers.received, sink);
-        }
         loop {
             match receiver.open_into(&mut buffers.received, &mut buffers.opened)? {
                 Filled::Data(length) => sink(buffers.opened.get(..length).unwrap_or_default()),
                 Filled::More => return Ok(()),
                 other => return Err(format!("{other:?}").into()),
             }
-        }
-    }
-}
-
-/// As rustls-bench reads: into an array that is cleared for each read.
-#[inline(never)]
-fn receive_cleared(receiver: &mut Receiver, from: &mut Received, sink: Sink<'_>) -> Result<()> {
-    loop {
-        let mut opened = [0; OPENED];
-        match receiver.open_into(from, &mut opened)? {
-            Filled::Data(length) => sink(opened.get(..length).unwrap_or_default()),
-            Filled::More => return Ok(()),
-            other => return Err(format!("{other:?}").into()),
         }
     }
 }
