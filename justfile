@@ -101,6 +101,19 @@ test-lab:
 test-lab-full:
     cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers -- --ignored
 
+# Whether a library ties with itself, as it must: some minutes on a quiet machine.
+lab-aa PEER="rustls" *FLAGS="": && (lab-aa-verdict)
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- run --full --minutes 10 \
+        --rows bulk,full,resumed --peers {{ PEER }},{{ PEER }}@2 --out lab-report/aa {{ FLAGS }}
+
+[private]
+lab-aa-verdict:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- aa lab-report/aa/report.json
+
+# The lab's pages in headless Chromium: no complaints, no sideways scrolling on a phone, pictures to look at.
+lab-page-check:
+    tools/lab-page-check.sh
+
 # What the wrappers of crates/crypto cost over the bare foreign calls.
 bench-crypto:
     cargo bench -p tercel-crypto --features bench-bare --bench wrappers
@@ -122,6 +135,16 @@ size:
 count:
     cargo run --release -p tercel --example count
     tools/count.sh {{ quote(build / "release/examples/count") }}
+
+# Instructions of our own, allocations and sizes against tools/perf-baseline.txt: fails 2 % above it.
+perf-check:
+    cargo build --release --locked -p tercel --example count --example size
+    tools/perf-check.sh {{ quote(build / "release/examples") }}
+
+# Writes that file anew, after a change that was meant.
+perf-baseline:
+    cargo build --release --locked -p tercel --example count --example size
+    tools/perf-check.sh {{ quote(build / "release/examples") }} --renew
 
 # All that CI runs.
 ci:

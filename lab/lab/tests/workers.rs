@@ -96,10 +96,11 @@ fn every_row(
     let report = place.report();
     assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
-    // One drawing for each row of threads, one for each side of a row of latency.
+    // Two drawings for each row of threads and of latency, one for each side of the sweep.
     let all = rows::of(accounting);
     let count = |task| all.iter().filter(|row| row.task == task).count();
-    let plots = count(Task::Threads) + 2 * count(Task::Latency);
+    let sweep = usize::from(all.iter().any(|row| row.section == "write sizes"));
+    let plots = 2 * (count(Task::Threads) + count(Task::Latency) + sweep);
     assert_eq!(page.matches("<svg class=\"plot\"").count(), plots);
     assert!(!page.contains("NaN"), "a figure of nothing");
     assert_eq!(
