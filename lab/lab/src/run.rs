@@ -301,7 +301,7 @@ mod tests {
         assert!(select(&["nothing".to_owned()], Accounting::Neutral, false).is_err());
         let published = Accounting::Published;
         assert!(select(&["write-16".to_owned()], published, false).is_err());
-        assert_eq!(select(&["full".to_owned()], published, false).unwrap().len(), 6);
+        assert_eq!(select(&["full".to_owned()], published, false).unwrap().len(), 8);
         let quick = select(&[], Accounting::Neutral, true).unwrap();
         assert!(quick.len() < 12 && quick.iter().all(|row| row.quick));
     }
