@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::accounting::Program;
 use crate::files::Files;
 use crate::loading::{Loaded, Material};
 use crate::protocol::About;
@@ -23,6 +24,9 @@ pub trait Library: Sized + Send + Sync {
     type Client: Endpoint;
     /// A server's end.
     type Server: Endpoint;
+
+    /// The program that published accounting follows; `None` if the library has none.
+    const PROGRAM: Option<Program> = None;
 
     /// Who the library is.
     fn about() -> About;
@@ -78,7 +82,8 @@ pub trait Endpoint {
     /// The library's.
     fn advance(&mut self, buffers: &mut Self::Buffers) -> Result<()>;
 
-    /// Not timed: appends to `wire` what is to be sent.
+    /// Not timed: appends to `wire` what is to be sent. More may be left, for the next call; nothing appended
+    /// means that nothing is.
     ///
     /// # Errors
     /// The library's.
