@@ -31,6 +31,7 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session as session, record_limits};
+use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::EarlySecret;
 use crate::session::state::Session;
@@ -82,9 +83,9 @@ pub(crate) async fn handshake(
         flow.order(Command::SendChangeCipherSpec);
     }
     let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
-    flow.install_read(server_handshake.duplicate());
+    flow.install_read(server_handshake.keys());
     if !offer.early_data {
-        flow.install_write(client_handshake.duplicate());
+        flow.install_write(client_handshake.keys());
     }
 
     receive_encrypted_extensions(
@@ -97,7 +98,7 @@ pub(crate) async fn handshake(
     )
     .await?;
     if offer.early_data && facts.early_data == EarlyData::Rejected {
-        flow.install_write(client_handshake.duplicate());
+        flow.install_write(client_handshake.keys());
     }
     facts.resumed = session.is_some();
     let authenticated = session.as_ref().map(|session| session.authenticated);
@@ -115,10 +116,10 @@ pub(crate) async fn handshake(
 
     let main = main_secrets(secrets, &transcript, &log);
     // The server has said all it says under handshake keys.
-    flow.install_read(main.server);
+    flow.install_read(Keys::Tls13(main.server));
     if facts.early_data == EarlyData::Accepted {
         flow.send(&EndOfEarlyData, &mut transcript)?;
-        flow.install_write(client_handshake.duplicate());
+        flow.install_write(client_handshake.keys());
     }
     if let Some(request) = request {
         certificate_type::check_client(config, &facts)?;
@@ -130,7 +131,7 @@ pub(crate) async fn handshake(
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
-    flow.install_write(main.client);
+    flow.install_write(Keys::Tls13(main.client));
     // After an external key there is nothing to be asked for. RFC 9846 4.4.2
     facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
     // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2

@@ -190,6 +190,7 @@ pub(crate) fn send_tickets(
     template.lifetime = resumption::lifetime(config);
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
+    let secret = secret.keyed();
     for nonce in 0..count {
         let mut age_add = [0_u8; 4];
         tercel_crypto::fill_random(&mut age_add)?;

@@ -31,8 +31,9 @@ use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
+use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeKeys, HandshakeSecret};
 use crate::record::limits;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
@@ -102,9 +103,9 @@ pub(crate) async fn handshake(
     }
     let secrets = early.into_handshake(&shared);
     let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
-    flow.install_write(server_handshake.duplicate());
+    flow.install_write(server_handshake.keys());
     if !early_data {
-        flow.install_read(client_handshake.duplicate());
+        flow.install_read(client_handshake.keys());
     }
 
     send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
@@ -117,14 +118,14 @@ pub(crate) async fn handshake(
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
     let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
-    flow.install_write(main.server);
+    flow.install_write(Keys::Tls13(main.server));
     flow.order(Command::HalfRtt);
 
     if early_data {
         let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
         EndOfEarlyData::parse(end.body())?;
         transcript.add(end.bytes());
-        flow.install_read(client_handshake.duplicate());
+        flow.install_read(client_handshake.keys());
         let theirs = hello.extensions.record_size_limit;
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
         flow.order(record_limits::tls13(&config.common, theirs, ours));
@@ -134,7 +135,7 @@ pub(crate) async fn handshake(
         None => None,
     };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
-    flow.install_read(main.client);
+    flow.install_read(Keys::Tls13(main.client));
     let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
@@ -237,7 +238,7 @@ fn receive_early_data(
     let exporter = early.early_exporter_secret(&digest);
     log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
-    flow.install_read(secret);
+    flow.install_read(Keys::Tls13(secret));
     flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data });
     Some(Box::new(Exporter::tls13(exporter)))
 }
@@ -292,7 +293,7 @@ fn send_certificate_request(
 fn send_finished(
     flow: &mut Flow,
     secrets: HandshakeSecret,
-    server_handshake: &TrafficSecret,
+    server_handshake: &HandshakeKeys,
     transcript: &mut Transcript,
     log: &SecretLog,
 ) -> Result<Application, Error> {
@@ -341,9 +342,9 @@ fn requesting(
 
 async fn receive_finished(
     flow: &mut Flow,
-    secret: &TrafficSecret,
+    keys: &HandshakeKeys,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
-    auth::check_finished(&message, secret, transcript)
+    auth::check_finished(&message, keys, transcript)
 }
