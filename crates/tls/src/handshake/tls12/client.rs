@@ -84,7 +84,7 @@ pub(crate) async fn handshake(
     };
     flow.send(&ClientKeyExchange { ecdh_public: &share }, &mut transcript)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
     if let Some((credential, scheme)) = chosen {
         facts.own_signature_scheme = Some(scheme);
         auth::send_verify(flow, &mut transcript, &credential, scheme).await?;

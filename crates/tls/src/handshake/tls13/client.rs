@@ -82,7 +82,7 @@ pub(crate) async fn handshake(
     if !offer.session_id.is_empty() && !retried && !offered_early {
         flow.order(Command::SendChangeCipherSpec);
     }
-    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
+    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
     flow.install_read(server_handshake.keys());
     if !offer.early_data {
         flow.install_write(client_handshake.keys());
@@ -114,7 +114,7 @@ pub(crate) async fn handshake(
     let finished = flow.read_expected(HandshakeType::FINISHED).await?;
     auth::check_finished(&finished, &server_handshake, &mut transcript)?;
 
-    let main = main_secrets(secrets, &transcript, &log);
+    let main = main_secrets(secrets, &mut transcript, &log);
     // The server has said all it says under handshake keys.
     flow.install_read(Keys::Tls13(main.server));
     if facts.early_data == EarlyData::Accepted {

@@ -10,7 +10,7 @@ use crate::keys::tls13::{HandshakeKeys, HandshakeSecret, MainSecret, TrafficSecr
 /// The handshake keys of (client, server), after the ServerHello.
 pub(crate) fn handshake_secrets(
     secrets: &HandshakeSecret,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
 ) -> (HandshakeKeys, HandshakeKeys) {
     let digest = transcript.digest();
@@ -32,7 +32,7 @@ pub(crate) struct Application {
 /// The last stage, after the server's Finished.
 pub(crate) fn main_secrets(
     secrets: HandshakeSecret,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
 ) -> Application {
     let main: MainSecret = secrets.into_main();

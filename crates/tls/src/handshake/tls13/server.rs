@@ -94,15 +94,23 @@ pub(crate) async fn handshake(
     facts.resumed = session.is_some();
 
     let (share, shared) = key_exchange(&hello, group)?;
-    let early_exporter =
-        receive_early_data(flow, config, &hello, early_data, &early, &transcript, &log, &mut facts);
+    let early_exporter = receive_early_data(
+        flow,
+        config,
+        &hello,
+        early_data,
+        &early,
+        &mut transcript,
+        &log,
+        &mut facts,
+    );
     send_server_hello(flow, &hello, suite, group, &share, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec);
     }
     let secrets = early.into_handshake(&shared);
-    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
+    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
     flow.install_write(server_handshake.keys());
     if !early_data {
         flow.install_read(client_handshake.keys());
@@ -220,7 +228,7 @@ fn receive_early_data(
     hello: &ClientHello<'_>,
     admitted: bool,
     early: &EarlySecret,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
     facts: &mut Facts,
 ) -> Option<Box<Exporter>> {
