@@ -52,6 +52,11 @@ impl EarlySecret {
         Self { prk, suite }
     }
 
+    /// The same secret in another suite of its hash. RFC 9846 4.3.11
+    pub(crate) fn for_suite(self, suite: &'static Suite) -> Self {
+        Self { suite, ..self }
+    }
+
     fn prk(&self) -> &Prk {
         self.prk.as_ref().unwrap_or(&Constants::of(self.suite.hash).early_secret)
     }

@@ -35,6 +35,8 @@ pub(crate) struct Offer {
     pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
+    /// The early secret of the session, if that is of TLS 1.3.
+    pub(crate) early_secret: Option<EarlySecret>,
     /// The external keys that are offered, behind a session of TLS 1.3.
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last hello offered early data.
@@ -66,6 +68,10 @@ impl Offer {
             None if tls13 && config.middlebox_compatibility => session_id,
             None => &[],
         };
+        let early_secret = session
+            .as_deref()
+            .filter(|session| session.version == ProtocolVersion::TLS1_3)
+            .map(|session| EarlySecret::new(session.suite, Some(session.secret.as_bytes())));
         let pre_shared_keys = if tls13 { config.pre_shared_keys.clone() } else { Vec::new() };
         let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
@@ -74,6 +80,7 @@ impl Offer {
             session_id: session_id.to_vec(),
             to,
             session,
+            early_secret,
             pre_shared_keys,
             early_data: false,
             exchanges,
@@ -112,12 +119,12 @@ impl Offer {
     }
 
     fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) {
-        let Some(session) = self.session13() else { return };
+        let (Some(session), Some(secret)) = (self.session13(), &self.early_secret) else { return };
         // Middlebox compatibility: ahead of the first protected record. RFC 9846 E.4
         if !self.session_id.is_empty() {
             flow.order(Command::SendChangeCipherSpec);
         }
-        let (secret, limit) = (self.early_secret(session), session.max_early_data);
+        let limit = session.max_early_data;
         let mut transcript = Transcript::new(session.suite.hash);
         transcript.add(&self.message);
         let exporter = secret.early_exporter_secret(&transcript.digest());
@@ -126,11 +133,6 @@ impl Offer {
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
         flow.order(Command::WriteEarlyData { secret, limit });
-    }
-
-    /// The early secret of the session that is offered.
-    pub(crate) fn early_secret(&self, session: &Session) -> EarlySecret {
-        EarlySecret::new(session.suite, Some(session.secret.as_bytes()))
     }
 
     /// Writes and sends the second ClientHello, as a HelloRetryRequest asked for it. RFC 9846 4.2.2
@@ -349,7 +351,8 @@ impl Offer {
     /// The keys to offer: the session's first, because early data goes with the first. RFC 9846 4.3.10
     fn offered_keys(&self, config: &ClientConfig) -> Vec<OfferedKey<'_>> {
         let now = config.common.clock.now();
-        let session = self.session13().map(|session| OfferedKey::of_session(session, now));
+        let session = self.session13().zip(self.early_secret.as_ref());
+        let session = session.map(|(session, early)| OfferedKey::of_session(session, early, now));
         let external = self.pre_shared_keys.iter();
         let external = external.filter_map(|key| OfferedKey::external(key, &config.common));
         session.into_iter().chain(external).collect()

@@ -64,7 +64,9 @@ pub(crate) async fn handshake(
     let (session, external) = chosen_key(&hello, &mut offer, suite)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
     let early = match (&session, &external) {
-        (Some(session), _) => EarlySecret::new(suite, Some(session.secret.as_bytes())),
+        (Some(_), _) => {
+            offer.early_secret.take().ok_or(Peer::WrongPreSharedKeyChosen)?.for_suite(suite)
+        }
         (None, Some(key)) => EarlySecret::new(suite, Some(key.secret())),
         (None, None) => EarlySecret::new(suite, None),
     };
