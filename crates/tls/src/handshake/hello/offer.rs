@@ -358,10 +358,20 @@ impl Offer {
         session.into_iter().chain(external).collect()
     }
 
-    /// Whether the hello that was sent has this extension, reserved ones included.
-    pub(crate) fn offered(&self, kind: ExtensionType) -> bool {
-        let hello = ClientHello::parse(self.message.get(4..).unwrap_or_default());
-        hello.is_ok_and(|hello| hello.extensions.types().any(|sent| sent == kind))
+    /// What the hello that was sent offers.
+    pub(crate) fn offered(&self) -> Offered<'_> {
+        Offered(ClientHello::parse(self.message.get(4..).unwrap_or_default()).ok())
+    }
+}
+
+/// The extensions of a hello that was sent.
+pub(crate) struct Offered<'a>(Option<ClientHello<'a>>);
+
+impl Offered<'_> {
+    /// Whether this one is among them, reserved ones included.
+    pub(crate) fn has(&self, kind: ExtensionType) -> bool {
+        let Self(hello) = self;
+        hello.as_ref().is_some_and(|hello| hello.extensions.types().any(|sent| sent == kind))
     }
 }
 

@@ -214,9 +214,10 @@ async fn receive_encrypted_extensions(
 ) -> Result<(), Error> {
     let message = flow.read_expected(HandshakeType::ENCRYPTED_EXTENSIONS).await?;
     let extensions = EncryptedExtensions::parse(message.body())?;
+    let offered = offer.offered();
     for kind in extensions.types() {
         // Answers to what was not asked, and extensions that belong elsewhere. RFC 9846 4.3
-        if !offer.offered(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
+        if !offered.has(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
             return Err(Peer::UnexpectedExtension.into());
         }
     }

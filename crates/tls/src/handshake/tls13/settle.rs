@@ -95,7 +95,7 @@ fn check(
     let allowed = |kind: ExtensionType| match kind {
         ExtensionType::SUPPORTED_VERSIONS | ExtensionType::KEY_SHARE => true,
         ExtensionType::COOKIE => retry,
-        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered(kind),
+        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered().has(kind),
         _ => false,
     };
     if !hello.extensions.types().all(allowed) {
