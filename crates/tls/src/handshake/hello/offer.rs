@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pki_types::ServerName;
-use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use tercel_crypto::{HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
     CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
@@ -30,6 +30,8 @@ use crate::session::state::Session;
 pub(crate) struct Offer {
     /// The ClientHello as it was sent, header included.
     pub(crate) message: Vec<u8>,
+    /// Up to the first hello, in the hash of the first key that it offers; `None` if it offers none.
+    transcript: Option<Box<Transcript>>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Vec<u8>,
     pub(crate) to: Destination,
@@ -76,6 +78,7 @@ impl Offer {
         let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
+            transcript: None,
             random: *random,
             session_id: session_id.to_vec(),
             to,
@@ -125,14 +128,25 @@ impl Offer {
             flow.order(Command::SendChangeCipherSpec);
         }
         let limit = session.max_early_data;
-        let mut transcript = Transcript::new(session.suite.hash);
-        transcript.add(&self.message);
+        let mut transcript = self.transcript(session.suite.hash);
         let exporter = secret.early_exporter_secret(&transcript.digest());
         let secret = secret.client_early_traffic_secret(&transcript.digest());
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
         flow.order(Command::WriteEarlyData { secret, limit });
+    }
+
+    /// A transcript up to the first hello, while there is no second.
+    pub(crate) fn transcript(&self, algorithm: HashAlgorithm) -> Transcript {
+        match &self.transcript {
+            Some(transcript) if transcript.algorithm() == algorithm => (**transcript).clone(),
+            _ => {
+                let mut transcript = Transcript::new(algorithm);
+                transcript.add(&self.message);
+                transcript
+            }
+        }
     }
 
     /// Writes and sends the second ClientHello, as a HelloRetryRequest asked for it. RFC 9846 4.2.2
@@ -332,13 +346,20 @@ impl Offer {
         };
         let mut message = Vec::new();
         hello.encode_with(&encoding, &mut message)?;
-        if !keys.is_empty() {
+        let mut transcript = None;
+        if let Some(first) = keys.first() {
             let partial = hello.without_binders(&message).unwrap_or_default();
-            let made: Vec<_> = keys.iter().map(|key| key.binder(before, partial)).collect();
+            let bound = partial.len();
+            let mut over = Box::new(first.transcript(before));
+            over.add(partial);
+            let made: Vec<_> = keys.iter().map(|key| key.binder(&mut over, partial)).collect();
             let binders: Vec<PskBinder<'_>> = made.iter().map(|binder| PskBinder(binder)).collect();
             hello.replace_binders(&mut message, List::of(&binders))?;
+            over.add(message.get(bound..).unwrap_or_default());
+            transcript = Some(over);
         }
         self.message = message;
+        self.transcript = transcript.filter(|_| before.is_none());
         flow.send_with(
             |out| {
                 out.extend_from_slice(&self.message);

@@ -59,11 +59,19 @@ impl<'k> OfferedKey<'k> {
         self.suite.hash.output_len()
     }
 
-    /// The proof of having the key, over the hello without its binders and what came before. RFC 9846 4.3.11.2
-    pub(crate) fn binder(&self, before: Option<&Transcript>, partial_hello: &[u8]) -> Digest {
-        let digest = match before {
-            Some(before) => before.digest_with(partial_hello),
-            None => Transcript::new(self.suite.hash).digest_with(partial_hello),
+    /// A transcript for its binder, up to the hello.
+    pub(crate) fn transcript(&self, before: Option<&Transcript>) -> Transcript {
+        before.cloned().unwrap_or_else(|| Transcript::new(self.suite.hash))
+    }
+
+    /// The proof of having the key, over the hello without its binders and what came before. `transcript` goes
+    /// as far, if it is of the key's hash. RFC 9846 4.3.11.2
+    pub(crate) fn binder(&self, transcript: &mut Transcript, partial_hello: &[u8]) -> Digest {
+        // Keys of another hash are offered in a first hello only: nothing came before.
+        let digest = if transcript.algorithm() == self.suite.hash {
+            transcript.digest()
+        } else {
+            Transcript::new(self.suite.hash).digest_with(partial_hello)
         };
         match self.secret {
             Secret::Early(early) => early.binder(self.kind, &digest),

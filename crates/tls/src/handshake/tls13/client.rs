@@ -75,7 +75,7 @@ pub(crate) async fn handshake(
     }
     // Without the session's key anyone could compute it.
     let early_exporter = (offer.early_data && session.is_some()).then(|| {
-        let digest = Transcript::new(suite.hash).digest_with(&offer.message);
+        let digest = offer.transcript(suite.hash).digest();
         Box::new(Exporter::tls13(early.early_exporter_secret(&digest)))
     });
     transcript.add(message.bytes());

@@ -38,27 +38,26 @@ pub(crate) struct Accepted {
 }
 
 /// The first of the client's keys that we know and that fits, its binder checked. `external` is the one
-/// from outside that was found before: its name is never tried as a ticket.
+/// from outside that was found before: its name is never tried as a ticket. `transcript` goes as far as binders
+/// are over.
 pub(crate) async fn accept(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-    message: &[u8],
     suite: &'static Suite,
-    before: &Transcript,
+    transcript: &mut Transcript,
     external: Option<&Arc<PreSharedKey>>,
 ) -> Result<Option<Accepted>, Error> {
     let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
     if !pre_shared_key::goes_with_key_exchange(hello) {
         return Ok(None);
     }
-    let partial = hello.without_binders(message).unwrap_or_default();
     let mut tries = if config.resumption.is_on() { limits::MAX_TICKETS_TRIED } else { 0 };
     let pairs = offered.identities.iter().zip(offered.binders.iter());
     for (index, (identity, binder)) in (0_u16..).zip(pairs.take(limits::MAX_PSK_IDENTITIES)) {
         if let Some(key) = external.filter(|key| key.identity() == identity.identity) {
             let early = EarlySecret::new(suite, Some(key.secret()));
-            check_binder(&early, key.kind(), before, partial, binder)?;
+            check_binder(&early, key.kind(), transcript, binder)?;
             return Ok(Some(Accepted { index, early, session: None, age_skew: 0 }));
         }
         let Some(left) = tries.checked_sub(1) else { continue };
@@ -73,7 +72,7 @@ pub(crate) async fn accept(
             continue;
         }
         let early = EarlySecret::new(suite, Some(session.secret.as_bytes()));
-        check_binder(&early, PskKind::Resumption, before, partial, binder)?;
+        check_binder(&early, PskKind::Resumption, transcript, binder)?;
         // Only who has the key uses it up, and sets anyone to work.
         if (is_stored && !resumption::claim(config, identity.identity))
             || !resumption::still_trusted(flow, config, &mut session).await?
@@ -90,11 +89,10 @@ pub(crate) async fn accept(
 fn check_binder(
     early: &EarlySecret,
     kind: PskKind,
-    before: &Transcript,
-    partial_hello: &[u8],
+    transcript: &mut Transcript,
     binder: PskBinder<'_>,
 ) -> Result<(), Error> {
-    let expected = early.binder(kind, &before.digest_with(partial_hello));
+    let expected = early.binder(kind, &transcript.digest());
     if !tercel_crypto::constant_time_eq(&expected, binder.0) {
         return Err(Peer::BadBinder.into());
     }

@@ -65,13 +65,16 @@ pub(crate) async fn handshake(
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
+    // What binders are over goes into the transcript before what they are, and nothing twice.
+    let bound = hello.without_binders(&message).unwrap_or(&message).len();
+    transcript.add(message.get(..bound).unwrap_or_default());
     let Basis { early, psk_index, session, own, early_data, ticket_age_skew } = choose_basis(
         flow,
         config,
         &message,
         &hello,
         suite,
-        &transcript,
+        &mut transcript,
         external.as_ref(),
         alpn,
         retried,
@@ -89,7 +92,7 @@ pub(crate) async fn handshake(
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
     }
-    transcript.add(&message);
+    transcript.add(message.get(bound..).unwrap_or_default());
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
 

@@ -26,8 +26,7 @@ pub(crate) async fn settle(
     let hello = ServerHello::parse(first.body())?;
     let suite = check(&hello, config, offer)?;
     if !hello.is_hello_retry_request() {
-        let mut transcript = Transcript::new(suite.hash);
-        transcript.add(&offer.message);
+        let transcript = offer.transcript(suite.hash);
         return Ok((first, suite, transcript, false));
     }
     let mut transcript = Transcript::after_retry(suite.hash, &offer.message);
