@@ -175,11 +175,11 @@ pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, fa
     }
 }
 
-/// Hands out tickets for the session that `template` describes. RFC 9846 4.7.1
+/// Hands out tickets for the session that `template` describes, one for each of `age_adds`. RFC 9846 4.7.1
 pub(crate) fn send_tickets(
     flow: &mut Flow,
     config: &ServerConfig,
-    count: u8,
+    age_adds: impl Iterator<Item = u32>,
     mut template: Session,
     secret: &ResumptionSecret,
     facts: &mut Facts,
@@ -189,10 +189,8 @@ pub(crate) fn send_tickets(
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();
-    for nonce in 0..count {
-        let mut age_add = [0_u8; 4];
-        tercel_crypto::fill_random(&mut age_add)?;
-        template.age_add = u32::from_be_bytes(age_add);
+    for (nonce, age_add) in (0_u8..).zip(age_adds) {
+        template.age_add = age_add;
         template.secret = secret.psk(&[nonce]);
         let Some(ticket) = resumption::issue(config, &template, facts) else { return Ok(()) };
         let message = NewSessionTicket {

@@ -13,6 +13,7 @@ use tercel_wire::{
 
 use super::auth::{self, Asked, Received, Wishes};
 use super::basis::{Basis, choose_basis};
+use super::fresh::Fresh;
 use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::policy::Side;
@@ -107,7 +108,8 @@ pub(crate) async fn handshake(
         &log,
         &mut facts,
     );
-    send_server_hello(flow, &hello, suite, group, &share, psk_index, &mut transcript)?;
+    let Fresh { random, age_adds } = Fresh::draw()?;
+    send_server_hello(flow, &hello, &random, suite, group, &share, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec);
@@ -164,7 +166,8 @@ pub(crate) async fn handshake(
     if count > 0 {
         let secret = main.main.resumption_secret(&transcript.digest());
         let template = server_session(config, suite, &facts, authenticated);
-        resumption::send_tickets(flow, config, count, template, &secret, &mut facts)?;
+        let age_adds = age_adds.into_iter().take(count.into());
+        resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
     }
     Ok(Established {
         facts,
@@ -196,20 +199,20 @@ pub(crate) fn bad_share(error: CryptoError) -> Error {
     }
 }
 
+#[allow(clippy::too_many_arguments)]
 fn send_server_hello(
     flow: &mut Flow,
     hello: &ClientHello<'_>,
+    random: &[u8; 32],
     suite: &'static Suite,
     group: NamedGroup,
     share: &[u8],
     psk_index: Option<u16>,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let mut random = [0_u8; 32];
-    tercel_crypto::fill_random(&mut random)?;
     let server_hello = ServerHello {
         legacy_version: ProtocolVersion::TLS1_2,
-        random: &random,
+        random,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
