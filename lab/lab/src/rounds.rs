@@ -142,7 +142,7 @@ impl Bench<'_> {
             _ => self.settings.measure_ms,
         };
         let counts = u64::try_from(row.threads.len())?;
-        let measure = Request::Measure { milliseconds };
+        let measure = Request::<Row>::Measure { milliseconds };
         match process.ask(&measure, Duration::from_millis(milliseconds * counts))? {
             Reply::Measured(measurement) => checked(row, measurement).map(Turn::Measured),
             Reply::Failed { why } => bail!(why),

@@ -15,17 +15,18 @@ use crate::row::Row;
 /// Raised when an old worker could not be understood any more.
 pub const VERSION: u32 = 1;
 
-/// What the controller asks for.
+/// What the controller asks for. What is measured is a [`Row`], or in the series of OpenSSL a
+/// [`crate::series::Job`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Request {
+pub enum Request<R = Row> {
     /// Who are you? Answered by [`Reply::About`].
     Hello,
     /// Get ready for this row: read certificates, configure, do it some times to warm up and to see that
     /// both sides do what is asked. Answered by [`Reply::Ready`] or [`Reply::Cannot`].
     Prepare {
         /// What will be measured.
-        row: Box<Row>,
+        row: Box<R>,
         /// The folder of [`crate::Files`].
         files: PathBuf,
     },
