@@ -15,7 +15,7 @@ use crate::peers::{self, Builder};
 use crate::process::Launch;
 use crate::report::{Report, Settings};
 use crate::run::{Order, Scratch, allocator, chains, run, select};
-use crate::{certificates, compare, table};
+use crate::{certificates, compare, series, table};
 
 #[derive(Parser)]
 #[command(name = "lab", about = "Measures TLS libraries side by side.")]
@@ -28,6 +28,8 @@ struct Cli {
 enum Command {
     /// Builds the workers, measures, and leaves report.json and report.html.
     Run(Box<Run>),
+    /// Builds releases of OpenSSL from 1.1.1 on, measures them, and leaves openssl.json and openssl.html.
+    Openssl(Box<series::Arguments>),
     /// Prints the rows and the workers there are, or the floor of a row.
     List(List),
     /// Prints what changed from one report to another.
@@ -108,6 +110,13 @@ struct Places {
     /// The folder of workers.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers"))]
     workers: PathBuf,
+    #[command(flatten)]
+    building: Building,
+}
+
+/// How workers are built.
+#[derive(Args)]
+pub(crate) struct Building {
     /// Where workers are built. Default: CARGO_TARGET_DIR, or target in the lab's folder.
     #[arg(long)]
     target: Option<PathBuf>,
@@ -129,6 +138,13 @@ pub fn main() -> Result<()> {
             println!("\nreport: {}", order.out.join("report.html").display());
             Ok(())
         }
+        Command::Openssl(arguments) => {
+            let order = arguments.order()?;
+            let report = series::run(&order)?;
+            print!("{}", series::render(&report));
+            println!("\nreport: {}", order.out.join(series::PAGE).display());
+            Ok(())
+        }
         Command::List(list) => list.print(),
         Command::Compare { old, new } => {
             print!("{}", compare::render(&Report::read(&old)?, &Report::read(&new)?));
@@ -148,7 +164,7 @@ impl Run {
         ensure!(row_seconds.is_finite() && row_seconds >= 0.0, "--row-seconds {row_seconds}");
         let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
         let (allocator, preload) = allocator(&self.allocator)?;
-        let builder = self.places.builder()?;
+        let builder = self.places.building.builder()?;
         let cpus = fit::cpus();
         let or =
             |asked: Vec<usize>, usual: Vec<usize>| if asked.is_empty() { usual } else { asked };
@@ -180,8 +196,8 @@ impl Run {
     }
 }
 
-impl Places {
-    fn builder(&self) -> Result<Builder> {
+impl Building {
+    pub(crate) fn builder(&self) -> Result<Builder> {
         let target =
             self.target.clone().or_else(|| std::env::var_os("CARGO_TARGET_DIR").map(Into::into));
         let target =
@@ -195,7 +211,8 @@ impl List {
     fn print(&self) -> Result<()> {
         let workers = peers::discover(&self.places.workers)?;
         if let Some(row) = &self.floor {
-            let program = peers::find(&workers, "floor")?.build(&self.places.builder()?)?;
+            let program =
+                peers::find(&workers, "floor")?.build(&self.places.building.builder()?)?;
             return if self.check {
                 check_floor(&program, row)
             } else {

@@ -9,6 +9,7 @@
 //! | how it is shown | [`table`], [`page`], `plots.rs`, [`compare`] |
 //! | how many threads and connections | `fit.rs` |
 //! | how allocations are counted | `counter.rs`, `count.c` |
+//! | how one library is measured at different ages | [`series`] |
 //! | how workers are found and built | `peers.rs` |
 //! | how workers are talked to | `process.rs`, and [`lab_scenario::protocol`] |
 //!
@@ -29,5 +30,6 @@ pub mod random;
 pub mod report;
 mod rounds;
 mod run;
+pub mod series;
 pub mod statistics;
 pub mod table;

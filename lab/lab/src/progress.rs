@@ -21,10 +21,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(rows: &[Row], settings: &Settings) -> Self {
-        let bar = ProgressBar::new(rows.len() as u64);
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.enable_steady_tick(Duration::from_millis(500));
+        let bar = bar(rows.len());
         let measured = Cell::new(0);
         Self { bar, row_seconds: settings.row_seconds, start: Instant::now(), measured }
     }
@@ -69,6 +66,40 @@ impl Progress {
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A bar of so many steps.
+fn bar(steps: usize) -> ProgressBar {
+    let bar = ProgressBar::new(steps as u64);
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// The same for steps that are all of about the same length.
+pub(crate) struct Steps(ProgressBar);
+
+impl Steps {
+    pub(crate) fn new(count: usize) -> Self {
+        Self(bar(count))
+    }
+
+    pub(crate) fn begin(&self, what: &str) {
+        let left = minutes(self.0.eta().as_secs_f64());
+        self.0.set_message(format!("{what}, about {left} left"));
+        if self.0.is_hidden() {
+            eprintln!("{what}");
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.0.inc(1);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
     }
 }
 
