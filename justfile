@@ -24,6 +24,7 @@ check:
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
+    cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
@@ -88,6 +89,10 @@ peers FEATURES:
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
 
+# OpenSSL from 1.1.1 to 4.0, release by release.
+lab-openssl *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- openssl {{ FLAGS }}
+
 # The lab's own tests, with rustls as the only foreign peer.
 test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
@@ -95,7 +100,7 @@ test-lab:
 
 # Every row with the workers that `test-lab` leaves out, because their libraries take long to build.
 test-lab-full:
-    cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers -- --ignored
+    cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers --test openssl -- --ignored
 
 # What the wrappers of crates/crypto cost over the bare foreign calls.
 bench-crypto:

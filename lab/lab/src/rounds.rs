@@ -21,7 +21,7 @@ use crate::report::{Figure, RowReport, Settings, SideReport, Speed};
 use crate::statistics::{Interval, median, quantile, ratio};
 
 /// Above so many CPUs busy with other things a row is called noisy.
-const BUSY: f64 = 0.2;
+pub(crate) const BUSY: f64 = 0.2;
 
 /// Most rounds of a row, however narrow its intervals get.
 const MAX_ROUNDS: usize = 1000;

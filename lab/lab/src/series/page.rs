@@ -8,13 +8,13 @@ use std::fmt::{self, Write};
 use super::figures::{Cell, Quantity};
 use super::report::SeriesReport;
 use super::tables::{self, Column};
-use super::text::{cells, failures, number, told};
+use super::text::{cells, failures, figure, noise, number, per_cent, told};
 use crate::page::Text;
 
 const STYLE: &str = include_str!("../page.css");
 const MORE_STYLE: &str = include_str!("page.css");
 
-/// Bars, in the units of their drawing. The least is for whiskers that would leave it.
+/// Bars, in the units of their drawing, and how much of it the longest whisker takes.
 const BAR_WIDTH: f64 = 400.0;
 const BAR_HEIGHT: f64 = 14.0;
 const LARGEST: f64 = 0.95;
@@ -36,6 +36,9 @@ fn write_page(page: &mut String, report: &SeriesReport) -> fmt::Result {
          <title>OpenSSL, release by release</title>\n<style>\n{STYLE}{MORE_STYLE}</style>\n</head>\n<body>\n\
          <h1>OpenSSL, release by release</h1>\n<p>{INTRODUCTION}</p>"
     )?;
+    if let Some(noise) = noise(report) {
+        writeln!(page, "<p class=\"noisy\">{noise}</p>")?;
+    }
     releases(page, report)?;
     for table in tables::all(report.settings.threads) {
         writeln!(page, "<section>\n<h2>{}</h2>\n<p>{}</p>", Text(table.title), Text(&table.note))?;
@@ -109,8 +112,16 @@ fn figures(page: &mut String, columns: &[Column], lines: &[(String, Vec<Cell>)])
     for (version, cells) in lines {
         write!(page, "<tr><th>{}</th>", Text(version))?;
         for (column, cell) in columns.iter().zip(cells) {
-            let class = if *cell == Cell::Failed { " class=\"failed\"" } else { "" };
-            write!(page, "<td{class}>{}</td>", Text(&told(&column.quantity, cell)))?;
+            let quantity = &column.quantity;
+            match cell {
+                Cell::Figure { mean, deviation, change } => {
+                    let change = change.map(per_cent).unwrap_or_default();
+                    let figure = figure(quantity, *mean, *deviation);
+                    write!(page, "<td>{figure} <small>{change}</small></td>")?;
+                }
+                Cell::Failed => write!(page, "<td class=\"failed\">failed</td>")?,
+                Cell::None => write!(page, "<td>–</td>")?,
+            }
         }
         writeln!(page, "</tr>")?;
     }
@@ -122,15 +133,15 @@ fn chart(page: &mut String, column: &Column, bars: &[(&String, &Cell)]) -> fmt::
     if matches!(column.quantity, Quantity::Factor(..) | Quantity::Gain(..)) {
         return Ok(());
     }
-    let figure = |cell: &Cell| match cell {
+    let bar = |cell: &Cell| match cell {
         Cell::Figure { mean, deviation, .. } => Some((*mean, *deviation)),
         _ => None,
     };
-    let longest = bars.iter().filter_map(|(_, cell)| figure(cell));
+    let longest = bars.iter().filter_map(|(_, cell)| bar(cell));
     let longest = longest.map(|(mean, deviation)| mean + deviation).fold(0.0, f64::max);
     writeln!(page, "<div><h4>{}</h4>\n<table class=\"bars\">", Text(&column.head))?;
     for (version, cell) in bars {
-        let Some((mean, deviation)) = figure(cell) else { continue };
+        let Some((mean, deviation)) = bar(cell) else { continue };
         let scale = BAR_WIDTH * LARGEST / longest;
         let (from, to) = (((mean - deviation) * scale).max(0.0), (mean + deviation) * scale);
         let middle = BAR_HEIGHT / 2.0;

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use super::figures::{Cell, Quantity};
 use super::report::{Lost, SeriesReport};
 use super::tables::{self, Table};
+use crate::rounds::BUSY;
 
 /// All of them.
 pub(crate) fn render(report: &SeriesReport) -> String {
@@ -24,6 +25,9 @@ pub(crate) fn render(report: &SeriesReport) -> String {
     for table in tables::all(report.settings.threads) {
         _ = writeln!(text, "\n{}. {}", table.title, table.note);
         text.push_str(&lines(report, &table));
+    }
+    if let Some(noise) = noise(report) {
+        _ = writeln!(text, "\n{noise}");
     }
     for (release, job, why) in failures(report) {
         _ = writeln!(text, "{release} FAILED {job}: {why}");
@@ -79,14 +83,33 @@ pub(crate) fn told(quantity: &Quantity, cell: &Cell) -> String {
     let Cell::Figure { mean, deviation, change } = cell else {
         return if *cell == Cell::Failed { "failed" } else { "–" }.to_owned();
     };
-    let text = match quantity {
+    let text = figure(quantity, *mean, *deviation);
+    change.map_or(text.clone(), |change| format!("{text} {}", per_cent(change)))
+}
+
+/// A change, in words.
+pub(crate) fn per_cent(change: f64) -> String {
+    format!("{change:+.1} %")
+}
+
+/// Mean and deviation, in words.
+pub(crate) fn figure(quantity: &Quantity, mean: f64, deviation: f64) -> String {
+    match quantity {
         Quantity::Rate(..) | Quantity::Throughput(..) => {
-            format!("{} ± {}", grouped(*mean), grouped(*deviation))
+            format!("{} ± {}", grouped(mean), grouped(deviation))
         }
         Quantity::Factor(..) => format!("{mean:.2}x ± {deviation:.2}"),
         Quantity::Gain(..) => format!("{mean:+.1} % ± {deviation:.1}"),
-    };
-    change.map_or(text.clone(), |change| format!("{text} {change:+.1} %"))
+    }
+}
+
+/// Whether other programs ran meanwhile, so that the figures are not to be trusted.
+pub(crate) fn noise(report: &SeriesReport) -> Option<String> {
+    let busy = report.others.iter().flatten();
+    let noisy = busy.filter(|busy| **busy > BUSY).count();
+    (noisy > 0).then(|| {
+        format!("{noisy} of {} runs are noisy: other programs ran meanwhile", report.others.len())
+    })
 }
 
 /// What went wrong: release, job, why.
