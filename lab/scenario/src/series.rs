@@ -95,13 +95,18 @@ pub enum CipherUse {
 /// A kind of private key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum Key {
+    /// RSA with 2048 bits.
     Rsa2048,
+    /// RSA with 3072 bits.
     Rsa3072,
+    /// RSA with 4096 bits.
     Rsa4096,
+    /// On NIST P-256.
     P256,
+    /// On NIST P-384.
     P384,
+    /// On NIST P-521.
     P521,
 }
 
