@@ -10,7 +10,7 @@ use lab_scenario::{Prepared, Result};
 
 use crate::ffi;
 use crate::library::{check, some};
-use crate::repeated::Repeated;
+use crate::repeated::repeated;
 
 const KEY: [u8; 32] = [0x6b; 32];
 const NONCE: [u8; 12] = [0x6e; 12];
@@ -18,7 +18,7 @@ const NONCE: [u8; 12] = [0x6e; 12];
 /// AES-256-GCM of blocks of so many bytes, in place.
 pub(crate) fn cipher(usage: CipherUse, block: usize) -> Result<Box<dyn Prepared>> {
     let mut cipher = Cipher::new(block)?;
-    Repeated::new(vec![(
+    repeated(vec![(
         BLOCK,
         match usage {
             CipherUse::Stream => Box::new(move || cipher.go_on()),
@@ -105,7 +105,7 @@ pub(crate) fn digest(block: usize) -> Result<Box<dyn Prepared>> {
     let context = Digest(some("EVP_MD_CTX_new", unsafe { ffi::EVP_MD_CTX_new() })?);
     let digest = sha_256();
     let block = vec![0x62_u8; block];
-    Repeated::new(vec![(
+    repeated(vec![(
         BLOCK,
         Box::new(move || {
             let mut out = [0_u8; 32];

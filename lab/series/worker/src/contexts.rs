@@ -5,6 +5,8 @@
 //! Next: `handshake.rs`.
 
 use std::collections::BTreeMap;
+#[cfg(not(openssl_1_1_1))]
+use std::ffi::c_long;
 use std::ffi::{CStr, CString, c_int};
 use std::ptr;
 
@@ -181,13 +183,13 @@ unsafe fn group(ssl: *mut ffi::SSL) -> Result<String> {
 #[cfg(not(openssl_1_1_1))]
 unsafe fn group(ssl: *mut ffi::SSL) -> Result<String> {
     /// What a group without a number of its own in OpenSSL is told as, besides its code point.
-    const UNKNOWN: i64 = 0x0100_0000;
-    const X25519: i64 = 1034;
-    const X25519_ML_KEM_768: i64 = UNKNOWN | 0x11ec;
+    const UNKNOWN: c_long = 0x0100_0000;
+    const X25519: c_long = 1034;
+    const X25519_ML_KEM_768: c_long = UNKNOWN | 0x11ec;
     // SAFETY: the control takes nothing and returns a number.
     let told =
         unsafe { ffi::SSL_ctrl(ssl, ffi::SSL_CTRL_GET_NEGOTIATED_GROUP, 0, ptr::null_mut()) };
-    match i64::from(told) {
+    match told {
         0 => Err(failure("SSL_get_negotiated_group")),
         X25519 => Ok(Group::X25519.name().to_owned()),
         X25519_ML_KEM_768 => Ok(Group::X25519MlKem768.name().to_owned()),

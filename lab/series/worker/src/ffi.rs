@@ -3,7 +3,8 @@
 //! Declared by hand, since no crate of bindings knows every release from 1.1.1 to 4.0. These functions are of
 //! the same type in all of them; macros are written out. Must not know: what is measured.
 
-#![allow(non_camel_case_types, non_snake_case)]
+// The names are those of the headers.
+#![allow(non_camel_case_types, non_snake_case, clippy::upper_case_acronyms)]
 
 use std::ffi::{c_char, c_int, c_long, c_uchar, c_ulong, c_void};
 

@@ -11,7 +11,7 @@ use lab_scenario::{Prepared, Result};
 
 use crate::ffi;
 use crate::library::{Key, check, some};
-use crate::repeated::Repeated;
+use crate::repeated::repeated;
 
 /// The longest signature, and longer than any secret.
 const LONGEST: usize = 512;
@@ -25,7 +25,7 @@ pub(crate) fn signature(key: &Arc<Key>, kind: Kind) -> Result<Box<dyn Prepared>>
     let verifier = Context::new(key, ffi::EVP_PKEY_verify_init)?;
     verifier.set_up(name, padding)?;
     let signed = signer.sign(digest)?;
-    Repeated::new(vec![
+    repeated(vec![
         (SIGN, Box::new(move || signer.sign(digest).map(drop))),
         (VERIFY, Box::new(move || verifier.verify(&signed, digest))),
     ])
@@ -39,7 +39,7 @@ pub(crate) fn agreement(key: &Arc<Key>) -> Result<Box<dyn Prepared>> {
     check("EVP_PKEY_derive_set_peer", unsafe {
         ffi::EVP_PKEY_derive_set_peer(context.pointer, other.as_ptr())
     })?;
-    Repeated::new(vec![(AGREEMENT, Box::new(move || context.derive()))])
+    repeated(vec![(AGREEMENT, Box::new(move || context.derive()))])
 }
 
 /// As long as the digest that its curve is used with, and the digest's name.
@@ -147,7 +147,7 @@ mod kem {
 
     use lab_scenario::series::{DECAPSULATION, ENCAPSULATION, KEY_GENERATION};
 
-    use super::{Context, Prepared, Repeated, Result, check, ffi, some};
+    use super::{Context, Prepared, Result, check, ffi, repeated, some};
 
     const CIPHERTEXT: usize = 1088;
     const SECRET: usize = 32;
@@ -182,7 +182,7 @@ mod kem {
         if receiver.decapsulate(&wrapped)? != sent {
             return Err("the two secrets differ".into());
         }
-        Repeated::new(vec![
+        repeated(vec![
             (KEY_GENERATION, Box::new(move || generator.generate().map(drop))),
             (ENCAPSULATION, Box::new(move || sender.encapsulate().map(drop))),
             (DECAPSULATION, Box::new(move || receiver.decapsulate(&wrapped).map(drop))),

@@ -10,14 +10,12 @@ use lab_scenario::{Measurement, Prepared, Result};
 pub(crate) type Operation = Box<dyn FnMut() -> Result<()>>;
 
 /// Operations, each measured by itself, one after the other.
-pub(crate) struct Repeated(Vec<(&'static str, Operation)>);
+struct Repeated(Vec<(&'static str, Operation)>);
 
-impl Repeated {
-    /// Does each once, to see that it can be done.
-    pub(crate) fn new(mut sides: Vec<(&'static str, Operation)>) -> Result<Box<dyn Prepared>> {
-        sides.iter_mut().try_for_each(|(_, operation)| operation())?;
-        Ok(Box::new(Self(sides)))
-    }
+/// Does each of these once, to see that it can be done.
+pub(crate) fn repeated(mut sides: Vec<(&'static str, Operation)>) -> Result<Box<dyn Prepared>> {
+    sides.iter_mut().try_for_each(|(_, operation)| operation())?;
+    Ok(Box::new(Repeated(sides)))
 }
 
 impl Prepared for Repeated {
