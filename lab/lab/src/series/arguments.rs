@@ -12,7 +12,7 @@ use super::Order;
 use super::report::Settings;
 use crate::command::Building;
 use crate::fit;
-use crate::process::Launch;
+use crate::process::{self, Launch};
 use crate::run::allocator;
 
 /// Fewer runs have no standard deviation worth the name.
@@ -63,6 +63,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn order(self) -> Result<Order> {
         ensure!(self.runs >= FEWEST_RUNS, "--runs {}: at least {FEWEST_RUNS}", self.runs);
+        self.pin.map_or(Ok(()), process::can_pin)?;
         let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
         let (allocator, preload) = allocator(&self.allocator)?;
         let builder = self.building.builder()?;
