@@ -82,7 +82,7 @@ const SERIES: [(&str, &str, &str); 9] = [
 fn releases(page: &mut String, report: &SeriesReport) -> fmt::Result {
     writeln!(
         page,
-        "<div class=\"wide\"><table>\n<tr><th>series</th><th>since</th><th>brought</th><th>measured</th></tr>"
+        "<div class=\"wide\"><table class=\"history\">\n<tr><th>series</th><th>since</th><th>brought</th><th>measured</th></tr>"
     )?;
     for release in &report.releases {
         let series = release.name.strip_prefix(super::NAME).unwrap_or(&release.name);
@@ -104,7 +104,7 @@ fn releases(page: &mut String, report: &SeriesReport) -> fmt::Result {
 }
 
 fn figures(page: &mut String, columns: &[Column], lines: &[(String, Vec<Cell>)]) -> fmt::Result {
-    writeln!(page, "<div class=\"wide\"><table class=\"figures\">\n<tr><th></th>")?;
+    writeln!(page, "<div class=\"wide\"><table class=\"series\">\n<tr><th></th>")?;
     for column in columns {
         write!(page, "<th>{}</th>", Text(&column.head))?;
     }
@@ -139,7 +139,7 @@ fn chart(page: &mut String, column: &Column, bars: &[(&String, &Cell)]) -> fmt::
     };
     let longest = bars.iter().filter_map(|(_, cell)| bar(cell));
     let longest = longest.map(|(mean, deviation)| mean + deviation).fold(0.0, f64::max);
-    writeln!(page, "<div><h4>{}</h4>\n<table class=\"bars\">", Text(&column.head))?;
+    writeln!(page, "<div><h4>{}</h4>\n<table class=\"lengths\">", Text(&column.head))?;
     for (version, cell) in bars {
         let Some((mean, deviation)) = bar(cell) else { continue };
         let scale = BAR_WIDTH * LARGEST / longest;
