@@ -30,7 +30,8 @@ use std::time::Duration;
 use lab_scenario::protocol::VERSION;
 use lab_scenario::series::{Job, Key, Task};
 use lab_scenario::{
-    About, Accounting, Files, Measurement, Prepared, Result, Strand, Unable, Worker, at_once, serve, together,
+    About, Accounting, Files, Measurement, Prepared, Result, Strand, Unable, Worker, at_once,
+    serve, together,
 };
 
 use contexts::Contexts;
