@@ -97,6 +97,7 @@ impl Library for OpenSsl {
                 server: published::server(row, files)?,
                 host: files.server_name(),
                 name: CString::new(files.server_name())?,
+                files: files.clone(),
                 keeps: row.resumption.is_some(),
                 early_data: false,
                 published: Some(Shared::default()),
