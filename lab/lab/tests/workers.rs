@@ -8,6 +8,7 @@ mod common;
 
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
+use lab_scenario::row::LOADING;
 use lab_scenario::{Accounting, Resumption, Task, Version, rows};
 
 #[test]
@@ -21,6 +22,7 @@ fn every_worker_does_every_row_as_asked() {
     for row in &report.rows {
         let unable: &[&str] = match row.row.task {
             Task::SetUp | Task::Memory => &["floor"],
+            Task::Loading => &["floor", "rustls-unbuffered"],
             _ if row.row.early_data > 0 => &["rustls-unbuffered"],
             _ => &[],
         };
@@ -143,6 +145,11 @@ fn many_connections_are_told(report: &Report) {
         };
         for peer in ["tercel", "rustls", "rustls-unbuffered"] {
             match row.row.task {
+                Task::Loading if peer == "rustls-unbuffered" => {}
+                Task::Loading => {
+                    let [load, with_use] = LOADING.map(|side| figure(side, peer).nanoseconds);
+                    assert!(load < with_use, "{id}");
+                }
                 Task::Threads => assert_eq!(row.row.threads, [1, 3], "{id}"),
                 Task::Latency => {
                     for side in ["client", "server"] {

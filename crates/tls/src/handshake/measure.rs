@@ -25,7 +25,7 @@ fn size_of_future3<A, B, C, F: Future + Send>(_: impl Fn(A, B, C) -> F) -> usize
 pub(crate) fn resume_empty(times: usize) {
     let post = Mailbox::new(Post::default());
     let mut flow = Flow::new(post.share());
-    let mut coroutine = Coroutine::new(async move {
+    let mut coroutine = Coroutine::new(|| async move {
         loop {
             black_box(flow.read().await);
         }

@@ -10,6 +10,8 @@
 //! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
 
 mod configuration;
+#[path = "../../openssl/src/loading.rs"]
+mod loading;
 #[path = "../../openssl/src/memory.rs"]
 mod memory;
 mod published;
@@ -26,13 +28,16 @@ use boring::ssl::{Ssl, SslContext, SslVersion};
 use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result,
-    Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
+    Result, Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
 };
 
 use memory::Memory;
 use published::Shared;
 use transport::Wire;
+
+/// The name that the part shared with the worker for OpenSSL knows the crate by.
+use boring as library;
 
 fn main() -> ExitCode {
     serve(Driven::<BoringSsl>::new())
@@ -43,6 +48,7 @@ struct BoringSsl {
     server: SslContext,
     host: &'static str,
     name: CString,
+    files: Files,
     version: Version,
     /// Whether the server has tickets to send after a handshake of TLS 1.3.
     tickets: bool,
@@ -83,6 +89,7 @@ impl Library for BoringSsl {
             server,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
+            files: files.clone(),
             version: row.version,
             tickets: row.version == Version::Tls13 && row.tickets > 0,
             resumption: row.resumption,
@@ -134,6 +141,23 @@ impl Library for BoringSsl {
         // In published accounting the first connection alone gets them.
         side.holds_tickets = self.tickets && self.published.as_ref().is_none_or(Shared::is_empty);
         Ok(side)
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let (client, server) = match material {
+            Material::Key(pem) => return loading::key(pem, row.chain.scheme()).map(Loaded::Key),
+            Material::Server { chain, key } => {
+                let server = configuration::server_that_shows(chain, key, row, &self.files)?;
+                (self.client.clone(), server)
+            }
+            Material::Roots(pem) => {
+                let client = configuration::client_that_trusts(pem, row, &self.files)?;
+                (client, self.server.clone())
+            }
+        };
+        let (name, files) = (self.name.clone(), self.files.clone());
+        let published = None;
+        Ok(Loaded::Configured(Self { client, server, name, files, published, ..*self }))
     }
 }
 

@@ -12,6 +12,7 @@
 //! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
 
 mod configuration;
+mod loading;
 mod memory;
 mod published;
 mod session;
@@ -23,8 +24,8 @@ use std::ptr;
 
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result, Row,
-    Scheme, Sink, Suite, Unable, Version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
+    Result, Row, Scheme, Sink, Suite, Unable, Version, serve,
 };
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslVersion};
@@ -50,6 +51,9 @@ mod ffi {
     }
 }
 
+/// The name that the part shared with the worker for BoringSSL knows the crate by.
+use openssl as library;
+
 fn main() -> ExitCode {
     serve(Driven::<OpenSsl>::new())
 }
@@ -59,6 +63,7 @@ struct OpenSsl {
     server: SslContext,
     host: &'static str,
     name: CString,
+    files: Files,
     /// Whether the client keeps the session of a handshake itself: in TLS 1.2.
     keeps: bool,
     early_data: bool,
@@ -92,6 +97,7 @@ impl Library for OpenSsl {
                 server: published::server(row, files)?,
                 host: files.server_name(),
                 name: CString::new(files.server_name())?,
+                files: files.clone(),
                 keeps: row.resumption.is_some(),
                 early_data: false,
                 published: Some(Shared::default()),
@@ -102,6 +108,7 @@ impl Library for OpenSsl {
             server: configuration::server(row, files)?,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
+            files: files.clone(),
             keeps: row.version == Version::Tls12 && row.resumption.is_some(),
             early_data: row.early_data > 0,
             published: None,
@@ -151,6 +158,23 @@ impl Library for OpenSsl {
             side.state = State::EarlyData;
         }
         Ok(side)
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let (client, server) = match material {
+            Material::Key(pem) => return loading::key(pem, row.chain.scheme()).map(Loaded::Key),
+            Material::Server { chain, key } => {
+                let server = configuration::server_that_shows(chain, key, row, &self.files)?;
+                (self.client.clone(), server)
+            }
+            Material::Roots(pem) => {
+                let client = configuration::client_that_trusts(pem, row, &self.files)?;
+                (client, self.server.clone())
+            }
+        };
+        let (name, files) = (self.name.clone(), self.files.clone());
+        let published = None;
+        Ok(Loaded::Configured(Self { client, server, name, files, published, ..*self }))
     }
 }
 

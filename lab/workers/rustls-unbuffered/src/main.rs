@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, locked_version,
-    serve,
+    About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
+    locked_version, serve,
 };
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
@@ -68,6 +68,10 @@ impl Library for Rustls {
 
     fn server(&self) -> Result<Server> {
         Ok(Server(UnbufferedServerConnection::new(Arc::clone(&self.server))?))
+    }
+
+    fn load(&self, _: &Row, _: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        Err(Unable::cannot("it loads what the worker rustls loads, in the same way"))
     }
 }
 

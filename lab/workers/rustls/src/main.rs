@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod loading;
 mod published;
 
 use std::io::{BufRead, Read, Write};
@@ -17,9 +18,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Library, Outcome, Program, Result, Row, Sink,
-    Unable, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Program,
+    Result, Row, Sink, Unable, locked_version, serve,
 };
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ProtocolVersion, ServerConfig, ServerConnection};
 
@@ -33,6 +35,8 @@ struct Rustls {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
     name: ServerName<'static>,
+    provider: Arc<CryptoProvider>,
+    files: Files,
 }
 
 impl Library for Rustls {
@@ -61,7 +65,8 @@ impl Library for Rustls {
         let provider = Arc::new(provider(row)?);
         let name = ServerName::try_from(files.server_name())?;
         let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+        let server = Arc::new(server(row, files, &provider)?);
+        Ok(Self { client, server, name, provider, files: files.clone() })
     }
 
     fn client(&self) -> Result<Client> {
@@ -73,6 +78,10 @@ impl Library for Rustls {
         // A write of any size at once.
         connection.set_buffer_limit(None);
         Ok(Server { connection, early_data: 0 })
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
     }
 }
 
