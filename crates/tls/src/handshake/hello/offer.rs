@@ -367,17 +367,7 @@ impl Offer {
             order: config.shuffle_extensions.then_some(self.seed),
             grease: config.grease.then_some(grease),
         };
-        let of_shares = shares.iter().map(|share| share.key_exchange.len());
-        // Two binders' room each: the real ones are written before they take their place.
-        let of_keys = identities.iter().map(|key| key.identity.len().saturating_add(2 * 64));
-        let of_protocols = common.alpn.iter().map(Vec::len);
-        let of_authorities = config.certificate_authorities.iter().map(Vec::len);
-        let variable = of_shares.chain(of_keys).chain(of_protocols).chain(of_authorities);
-        let variable = variable.fold(0_usize, usize::saturating_add);
-        let named = [cookie.unwrap_or_default().len(), ticket.map_or(0, |it| it.identity.len())];
-        let mut message = Vec::with_capacity(
-            named.into_iter().fold(variable.saturating_add(FIXED), usize::saturating_add),
-        );
+        let mut message = Vec::with_capacity(room(&hello));
         hello.encode_with(&encoding, &mut message)?;
         if !identities.is_empty() {
             let partial = hello.without_binders(&message).unwrap_or_default();
@@ -441,8 +431,28 @@ fn offered_classic(
 /// Shares that are offered without an allocation.
 const MOST_SHARES: usize = 4;
 
-/// At most what a hello takes besides shares, tickets and names.
-const FIXED: usize = 512;
+/// About as many bytes as a hello takes, rather more than less.
+fn room(hello: &ClientHello<'_>) -> usize {
+    let extensions = &hello.extensions;
+    let shares = extensions.key_share.into_iter().flat_map(|shares| shares.iter());
+    let keys = extensions.pre_shared_key.into_iter().flat_map(|offered| offered.identities.iter());
+    let protocols = extensions.alpn.into_iter().flat_map(|names| names.iter());
+    let authorities = extensions.certificate_authorities.into_iter().flat_map(|all| all.iter());
+    let host = extensions.server_name.and_then(|name| name.host_name());
+    let alone = [
+        host.map_or(0, |host| host.as_str().len()),
+        extensions.session_ticket.map_or(0, <[u8]>::len),
+        extensions.cookie.map_or(0, <[u8]>::len),
+        // Everything else.
+        256,
+    ];
+    let all = alone.into_iter();
+    let all = all.chain(shares.map(|share| share.key_exchange.len()));
+    // Two binders for each: the real ones are written before they take their place.
+    let all = all.chain(keys.map(|key| key.identity.len().saturating_add(2 * 64)));
+    let all = all.chain(protocols.map(|name| name.0.len()));
+    all.chain(authorities.map(|name| name.0.len())).fold(0, usize::saturating_add)
+}
 
 const NO_SHARE: KeyShareEntry<'_> = KeyShareEntry { group: NamedGroup::X25519, key_exchange: &[] };
 

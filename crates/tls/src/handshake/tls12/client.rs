@@ -62,14 +62,22 @@ pub(crate) async fn handshake(
         return Box::pin(resumed).await;
     }
 
-    let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
-    shown.ocsp_requested = config.request_ocsp;
-    shown.signed_certificate_timestamps =
+    let timestamps =
         hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
     let status_promised = hello.extensions.status_request.is_some();
+    let ticket_promised = hello.extensions.session_ticket.is_some();
+    let session_id = Few::<u8, 32>::of(0, hello.session_id_echo.iter().copied());
+    let limits = limits(config, &hello);
+    // With it goes what came in the same record, once that is read.
+    drop(first);
+
+    let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
+    shown.ocsp_requested = config.request_ocsp;
+    shown.signed_certificate_timestamps = timestamps;
     let message = receive_status(flow, status_promised, &mut shown, &mut transcript).await?;
     let (group, shared, share, scheme) = receive_key_exchange(config, &message, &shown, &randoms)?;
     transcript.add(message.bytes());
+    drop(message);
     facts.group = Some(group);
     facts.peer_signature_scheme = Some(scheme);
     let request = receive_request_and_done(flow, &mut transcript).await?;
@@ -100,12 +108,12 @@ pub(crate) async fn handshake(
     let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    let ticket = resumption::receive_ticket(flow, &hello, &mut transcript).await?;
+    let ticket = resumption::receive_ticket(flow, ticket_promised, &mut transcript).await?;
     let expected = main.server_verify_data(&transcript.digest());
-    flow.order(limits(config, &hello))?;
+    flow.order(limits)?;
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     shown.into_facts(&mut facts);
-    resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
+    resumption::keep_new(config, &session_id, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
