@@ -43,8 +43,7 @@ pub(crate) async fn server(
     flow.order(first_limit(&config.common))?;
     match version {
         ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
-        // In a box of its own: who has not said anything yet need not have the room for it.
-        _ => Box::pin(tls12::server::handshake(&mut flow, &config, hello)).await,
+        _ => tls12::server::handshake(&mut flow, &config, hello).await,
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) async fn handshake(
     let extended = extended_main_secret(&hello, config)?;
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        // In a box of its own: a full handshake need not hold the room.
+        // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet.
         return Box::pin(resumption::serve(
             flow,
             config,
@@ -57,21 +57,33 @@ pub(crate) async fn handshake(
         ))
         .await;
     }
-    let alpn = negotiate::alpn(&hello, config)?;
-    let group = negotiate::group12(&hello, config)?;
-    let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
+    Box::pin(full(flow, config, &message, &hello, secure_renegotiation, extended)).await
+}
+
+/// A full handshake.
+pub(crate) async fn full(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &Message,
+    hello: &ClientHello<'_>,
+    secure_renegotiation: bool,
+    extended: bool,
+) -> Result<Established, Error> {
+    let alpn = negotiate::alpn(hello, config)?;
+    let group = negotiate::group12(hello, config)?;
+    let (credential, scheme) = select_credential(flow, config, message, hello).await?;
     let authentication = auth::authentication_of(credential.kind());
-    let suite = negotiate::suite12(&hello, config, authentication)?;
+    let suite = negotiate::suite12(hello, config, authentication)?;
 
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.group = Some(group);
     facts.alpn = alpn.map(<[u8]>::to_vec);
-    facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
+    facts.server_name = negotiate::server_name(hello).map(str::to_owned);
     facts.extended_main_secret = extended;
     facts.secure_renegotiation = secure_renegotiation;
     facts.own_signature_scheme = Some(scheme);
     facts.server_certificate_type = credential.certificate_type();
-    facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
+    facts.client_certificate_type = certificate_type::of_client(hello, config)?;
 
     let asks = config.client_auth != ClientAuth::None;
     let mut transcript =
@@ -79,8 +91,8 @@ pub(crate) async fn handshake(
     transcript.add(message.bytes());
     let randoms = Randoms { client: *hello.random, server: server_random(config)? };
     let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
-    let certificate_types = certificate_type::answers(&hello, config, &facts);
-    let session = resumption::plan(config, &hello)?;
+    let certificate_types = certificate_type::answers(hello, config, &facts);
+    let session = resumption::plan(config, hello)?;
     let staples = staple.is_some();
     let answers = Answers {
         extended,
@@ -93,7 +105,7 @@ pub(crate) async fn handshake(
     send_server_hello(
         flow,
         config,
-        &hello,
+        hello,
         suite,
         &randoms,
         &credential,
@@ -138,7 +150,7 @@ pub(crate) async fn handshake(
     }
     let verify_data = main.server_verify_data(&transcript.digest());
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    flow.order(limits(config, &hello))?;
+    flow.order(limits(config, hello))?;
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
