@@ -14,13 +14,13 @@ use crate::record::joiner::Joiner;
 pub(crate) fn future_sizes() -> [(&'static str, usize); 8] {
     [
         ("client", size_of_future3(hello::client)),
-        ("client, TLS 1.3", size_of_future4(tls13::client::handshake)),
-        ("client, TLS 1.2", size_of_future4(tls12::client::handshake)),
-        ("client, TLS 1.2 resumed", size_of_future7(tls12::resumption::resume)),
+        ("client-1.3", size_of_future4(tls13::client::handshake)),
+        ("client-1.2", size_of_future4(tls12::client::handshake)),
+        ("client-1.2-resumed", size_of_future7(tls12::resumption::resume)),
         ("server", size_of_future2(hello::server)),
-        ("server, TLS 1.3, first flight", size_of_future4(tls13::server::send_first_flight)),
-        ("server, TLS 1.2", size_of_future6(tls12::server::full)),
-        ("server, TLS 1.2 resumed", size_of_future7(tls12::resumption::serve)),
+        ("server-1.3-first-flight", size_of_future4(tls13::server::send_first_flight)),
+        ("server-1.2", size_of_future6(tls12::server::full)),
+        ("server-1.2-resumed", size_of_future7(tls12::resumption::serve)),
     ]
 }
 

@@ -29,7 +29,7 @@ impl Keys {
         let made = self.write_key();
         let construction = match self {
             Self::Tls12(key) => Construction::tls12(key.algorithm),
-            _ => Construction::Tls13,
+            Self::Tls13(_) => Construction::Tls13,
         };
         Protection::replace(place, made.algorithm(), construction, made.key(), made.iv())
     }
