@@ -73,7 +73,7 @@ impl Offer {
         Ok(Self {
             message: Vec::new(),
             random: *random,
-            session_id: Few::of(0, session_id.iter().copied()),
+            session_id: Few::joined(0, &[session_id]),
             to,
             session,
             pre_shared_keys,

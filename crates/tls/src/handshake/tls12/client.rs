@@ -66,7 +66,7 @@ pub(crate) async fn handshake(
         hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
     let status_promised = hello.extensions.status_request.is_some();
     let ticket_promised = hello.extensions.session_ticket.is_some();
-    let session_id = Few::<u8, 32>::of(0, hello.session_id_echo.iter().copied());
+    let session_id = Few::<u8, 32>::joined(0, &[hello.session_id_echo]);
     let limits = limits(config, &hello);
     // With it goes what came in the same record, once that is read.
     drop(first);
