@@ -49,14 +49,16 @@ pub(crate) async fn handshake(
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     let extended = accept_extensions(&hello, config, &mut facts)?;
     let randoms = Randoms { client: offer.random, server: *hello.random };
-    // Only who has a credential may have to sign what was said. RFC 5246 7.4.8
-    let signs = config.credentials.is_some();
-    let mut transcript =
-        if signs { Transcript::keeping_messages(suite.hash) } else { Transcript::new(suite.hash) };
+    let resumes = given_back(&hello, &offer);
+    // Only who has a credential may have to sign what was said, and in a full handshake. RFC 5246 7.4.8
+    let mut transcript = if config.credentials.is_some() && !resumes {
+        Transcript::keeping_messages(suite.hash)
+    } else {
+        Transcript::new(suite.hash)
+    };
     transcript.add(&offer.message);
     transcript.add(first.bytes());
-    if given_back(&hello, &offer) {
-        drop(transcript.take_messages());
+    if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
         let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
         return Box::pin(resumed).await;
@@ -100,7 +102,7 @@ pub(crate) async fn handshake(
     };
     flow.send(&ClientKeyExchange { ecdh_public: &share }, &mut transcript)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
     if let Some((credential, scheme)) = chosen {
         facts.own_signature_scheme = Some(scheme);
         auth::send_verify(flow, &mut transcript, &credential, scheme).await?;
@@ -150,7 +152,8 @@ fn check(
     if given_back(hello, offer) && offer.session12().is_none() {
         return Err(Peer::SessionIdNotEchoed.into());
     }
-    let allowed = |kind: ExtensionType| offer.offered(kind) && IN_SERVER_HELLO.contains(&kind);
+    let offered = offer.offered();
+    let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
     if !hello.extensions.types().all(allowed) {
         return Err(Peer::UnexpectedExtension.into());
     }
