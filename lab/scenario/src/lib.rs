@@ -8,6 +8,7 @@
 //! | speak the protocol in another language | [`protocol`], and lab/README.md |
 //! | see what a handshake is held to | `check.rs` |
 //! | see which spans count, and for whom | `accounting.rs` |
+//! | know what the series of OpenSSL is asked | [`series`] |
 //! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
@@ -27,6 +28,7 @@ mod meter;
 pub mod protocol;
 pub mod row;
 pub mod rows;
+pub mod series;
 mod threads;
 mod version;
 mod worker;
@@ -39,6 +41,6 @@ pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
 pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
-pub use threads::{Strand, Threads};
+pub use threads::{Strand, Threads, at_once, together};
 pub use version::locked_version;
 pub use worker::{Prepared, Worker, serve};
