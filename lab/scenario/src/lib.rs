@@ -22,10 +22,12 @@ mod library;
 mod memory;
 mod meter;
 pub mod protocol;
+mod registry;
 pub mod row;
 pub mod rows;
 mod threads;
 mod version;
+mod wire;
 mod worker;
 
 pub use distribution::Distribution;
@@ -37,4 +39,5 @@ pub use protocol::{About, Measurement};
 pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
 pub use threads::{Strand, Threads};
 pub use version::locked_version;
+pub use wire::Wire;
 pub use worker::{Prepared, Worker, serve};

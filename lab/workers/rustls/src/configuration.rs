@@ -1,17 +1,18 @@
-//! How rustls is configured for a row, and what it tells of a connection; shared by its two workers.
+//! Who rustls is, how it is configured for a row, and what it tells of a connection; shared by its two workers.
 //!
 //! Must not know: how connections are driven.
 
 use std::sync::Arc;
 
 use lab_scenario::{
-    Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+    About, Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+    locked_version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{
     ClientConfig, CommonState, HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig,
@@ -24,7 +25,40 @@ const MAX_EARLY_DATA: u32 = 16 << 10;
 /// Sessions kept on either side.
 const SESSIONS: usize = 1024;
 
-pub(crate) fn client(
+/// Both sides' configurations for a row.
+pub(crate) struct Configured {
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) name: ServerName<'static>,
+}
+
+impl Configured {
+    pub(crate) fn new(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+        let provider = Arc::new(provider(row)?);
+        let name = ServerName::try_from(files.server_name())?;
+        let client = Arc::new(client(row, files, &provider)?);
+        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+    }
+}
+
+/// Who the library is, driven through this interface.
+pub(crate) fn about(interface: &str) -> About {
+    let lock = include_str!("../../../Cargo.lock");
+    About {
+        library: "rustls".to_owned(),
+        version: locked_version(lock, "rustls").to_owned(),
+        crypto: format!(
+            "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
+            locked_version(lock, "aws-lc-rs"),
+            locked_version(lock, "aws-lc-sys")
+        ),
+        interface: interface.to_owned(),
+        build: "release, thin LTO, one codegen unit".to_owned(),
+        ..About::default()
+    }
+}
+
+fn client(
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
@@ -51,7 +85,7 @@ pub(crate) fn client(
     Ok(config)
 }
 
-pub(crate) fn server(
+fn server(
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
@@ -87,7 +121,7 @@ pub(crate) fn server(
 }
 
 /// The default provider with the row's suite, groups and signature scheme only.
-pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
+fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
     let mut provider = default_provider();
     provider.cipher_suites.retain(|suite| self::suite(suite.suite()) == Some(row.suite));
     if provider.cipher_suites.is_empty() {

@@ -14,57 +14,36 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, locked_version,
-    serve,
+    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, serve,
 };
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, ProtocolVersion, ServerConfig, ServerConnection};
+use rustls::{ClientConnection, ProtocolVersion, ServerConnection};
 
-use configuration::{client, outcome, provider, server};
+use configuration::{Configured, about, outcome};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
 
-struct Rustls {
-    client: Arc<ClientConfig>,
-    server: Arc<ServerConfig>,
-    name: ServerName<'static>,
-}
+struct Rustls(Configured);
 
 impl Library for Rustls {
     type Client = Client;
     type Server = Server;
 
     fn about() -> About {
-        let lock = include_str!("../../../Cargo.lock");
-        About {
-            library: "rustls".to_owned(),
-            version: locked_version(lock, "rustls").to_owned(),
-            crypto: format!(
-                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
-                locked_version(lock, "aws-lc-rs"),
-                locked_version(lock, "aws-lc-sys")
-            ),
-            interface: "buffered connections".to_owned(),
-            build: "release, thin LTO, one codegen unit".to_owned(),
-            ..About::default()
-        }
+        about("buffered connections")
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
-        let provider = Arc::new(provider(row)?);
-        let name = ServerName::try_from(files.server_name())?;
-        let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+        Ok(Self(Configured::new(row, files)?))
     }
 
     fn client(&self) -> Result<Client> {
-        Ok(Client(ClientConnection::new(Arc::clone(&self.client), self.name.clone())?))
+        Ok(Client(ClientConnection::new(Arc::clone(&self.0.client), self.0.name.clone())?))
     }
 
     fn server(&self) -> Result<Server> {
-        let mut connection = ServerConnection::new(Arc::clone(&self.server))?;
+        let mut connection = ServerConnection::new(Arc::clone(&self.0.server))?;
         // A write of any size at once.
         connection.set_buffer_limit(None);
         Ok(Server { connection, early_data: 0 })
