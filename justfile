@@ -99,6 +99,19 @@ test-lab:
 test-lab-full:
     cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers -- --ignored
 
+# Whether a library ties with itself, as it must: some minutes on a quiet machine.
+lab-aa PEER="rustls" *FLAGS="": && (lab-aa-verdict)
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- run --full --minutes 10 \
+        --rows bulk,full,resumed --peers {{ PEER }},{{ PEER }}@2 --out lab-report/aa {{ FLAGS }}
+
+[private]
+lab-aa-verdict:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- aa lab-report/aa/report.json
+
+# The lab's pages in headless Chromium: no complaints, no sideways scrolling on a phone, pictures to look at.
+lab-page-check:
+    tools/lab-page-check.sh
+
 # What the wrappers of crates/crypto cost over the bare foreign calls.
 bench-crypto:
     cargo bench -p tercel-crypto --features bench-bare --bench wrappers

@@ -12,10 +12,10 @@ use lab_scenario::rows;
 
 use crate::fit;
 use crate::peers::{self, Builder};
-use crate::process::Launch;
+use crate::process::{self, Launch};
 use crate::report::{Report, Settings};
 use crate::run::{Order, Scratch, allocator, chains, run, select};
-use crate::{certificates, compare, table};
+use crate::{certificates, compare, markdown, same, table};
 
 #[derive(Parser)]
 #[command(name = "lab", about = "Measures TLS libraries side by side.")]
@@ -36,6 +36,25 @@ enum Command {
         old: PathBuf,
         /// The new one.
         new: PathBuf,
+        /// Leaves a page of it here, too.
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Prints the table of a report.
+    Table {
+        /// The report.json.
+        report: PathBuf,
+        /// As Markdown, a line for each side of each row.
+        #[arg(long)]
+        markdown: bool,
+        /// The peer whose verdicts stand in it: the first of the report, if none is named.
+        #[arg(long, value_name = "PEER", requires = "markdown")]
+        of: Option<String>,
+    },
+    /// Says of a report in which workers took part twice whether each tied with itself.
+    Aa {
+        /// The report.json.
+        report: PathBuf,
     },
 }
 
@@ -81,9 +100,13 @@ struct Run {
     /// Milliseconds of one measurement.
     #[arg(long)]
     measure_ms: Option<u64>,
-    /// Seconds after which a row is undecided.
+    /// Seconds after which a row that has its rounds is undecided.
     #[arg(long)]
     row_seconds: Option<f64>,
+    /// Minutes for all rows together, builds left out: measurements are as long as that allows, and what a
+    /// row leaves falls to the others.
+    #[arg(long, conflicts_with_all = ["row_seconds", "measure_ms"])]
+    minutes: Option<f64>,
     /// Seconds for which a worker may be silent before it is ended.
     #[arg(long, default_value_t = 60.0)]
     time_limit: f64,
@@ -130,8 +153,28 @@ pub fn main() -> Result<()> {
             Ok(())
         }
         Command::List(list) => list.print(),
-        Command::Compare { old, new } => {
-            print!("{}", compare::render(&Report::read(&old)?, &Report::read(&new)?));
+        Command::Compare { old, new, html } => {
+            let (old, new) = (Report::read(&old)?, Report::read(&new)?);
+            print!("{}", compare::render(&old, &new));
+            let Some(file) = html else { return Ok(()) };
+            let page = compare::page(&old, &new);
+            std::fs::write(&file, page).with_context(|| format!("{}", file.display()))
+        }
+        Command::Table { report, markdown, of } => {
+            let report = Report::read(&report)?;
+            match markdown {
+                true => print!("{}", markdown::render(&report, of.as_deref())?),
+                false => print!("{}", table::render(&report)),
+            }
+            Ok(())
+        }
+        Command::Aa { report } => {
+            let outcome = same::judge(&Report::read(&report)?);
+            print!("{outcome}");
+            ensure!(
+                outcome.is_good(),
+                "fewer than 19 of 20 sides tie, or a ratio is more than 2 % off"
+            );
             Ok(())
         }
     }
@@ -146,6 +189,9 @@ impl Run {
         };
         let row_seconds = self.row_seconds.unwrap_or(row_seconds);
         ensure!(row_seconds.is_finite() && row_seconds >= 0.0, "--row-seconds {row_seconds}");
+        let positive = |minutes: f64| minutes.is_finite() && minutes > 0.0;
+        ensure!(self.minutes.is_none_or(positive), "--minutes {:?}", self.minutes);
+        self.pin.map_or(Ok(()), process::can_pin)?;
         let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
         let (allocator, preload) = allocator(&self.allocator)?;
         let builder = self.places.builder()?;
@@ -162,6 +208,7 @@ impl Run {
             rounds: self.rounds.unwrap_or(rounds),
             measure_ms: self.measure_ms.unwrap_or(measure_ms),
             row_seconds,
+            minutes: self.minutes,
             allocator,
             pin: self.pin,
             profile: builder.profile.clone(),

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | how a run goes | `run.rs` |
 //! | how a row is measured | `rounds.rs` |
+//! | how long a row may take | `plan.rs` |
 //! | how rounds become a verdict | [`statistics`] |
 //! | what is in a report | [`report`] |
-//! | how it is shown | [`table`], [`page`], `plots.rs`, [`compare`] |
+//! | how it is shown | [`table`], [`markdown`], [`page`], `plots.rs`, [`compare`] |
+//! | whether a library ties with itself | [`same`] |
 //! | how many threads and connections | `fit.rs` |
 //! | how allocations are counted | `counter.rs`, `count.c` |
 //! | how workers are found and built | `peers.rs` |
@@ -20,8 +22,10 @@ pub mod compare;
 mod counter;
 mod fit;
 pub mod machine;
+pub mod markdown;
 pub mod page;
 mod peers;
+mod plan;
 mod plots;
 mod process;
 mod progress;
@@ -29,5 +33,6 @@ pub mod random;
 pub mod report;
 mod rounds;
 mod run;
+pub mod same;
 pub mod statistics;
 pub mod table;

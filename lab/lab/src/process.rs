@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use lab_scenario::protocol::{Reply, Request};
 
 /// How workers are started, the same for all.
@@ -26,6 +26,15 @@ pub(crate) struct Launch {
     pub(crate) pin: Option<u32>,
     /// For how long a worker may say nothing, beyond what it was asked to measure.
     pub(crate) limit: Duration,
+}
+
+/// Whether a program can be kept on this CPU.
+pub(crate) fn can_pin(cpu: u32) -> Result<()> {
+    let mut command = Command::new("taskset");
+    let output = command.arg("-c").arg(cpu.to_string()).arg("true").output();
+    let output = output.context("--pin wants the program taskset")?;
+    ensure!(output.status.success(), "--pin {cpu}: there is no such CPU, or it is not for us");
+    Ok(())
 }
 
 /// Lines of a worker's standard error that are kept.

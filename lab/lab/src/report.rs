@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,8 +49,10 @@ pub struct Settings {
     pub rounds: usize,
     /// Milliseconds of one measurement.
     pub measure_ms: u64,
-    /// Seconds that a row may take.
+    /// Seconds that a row may take, once it has its rounds.
     pub row_seconds: f64,
+    /// Minutes that all rows may take together, if that was asked; then `row_seconds` is what falls to each.
+    pub minutes: Option<f64>,
     /// The allocator of all workers.
     pub allocator: String,
     /// The CPU that workers were kept on.
@@ -172,6 +174,12 @@ impl Report {
         let beside = path.with_extension("json.new");
         fs::write(&beside, serde_json::to_vec_pretty(self)?)?;
         fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
+    }
+
+    /// How many rows were disturbed by other programs.
+    #[must_use]
+    pub fn noisy_rows(&self) -> usize {
+        self.rows.iter().filter(|row| row.noisy).count()
     }
 
     /// What a reader calls this peer.

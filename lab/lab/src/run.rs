@@ -16,8 +16,9 @@ use crate::fit::fit;
 use crate::machine::Machine;
 use crate::page;
 use crate::peers::{self, Builder, Peer, Worker};
+use crate::plan::{self, Plan};
 use crate::process::Launch;
-use crate::progress::Progress;
+use crate::progress::{Progress, minutes};
 use crate::random::Random;
 use crate::report::{PeerReport, Report, SCHEMA, Settings};
 use crate::rounds::Bench;
@@ -48,7 +49,7 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
         schema: SCHEMA,
         started: now(),
         updated: now(),
-        settings: order.settings.clone(),
+        settings: plan::fitted(&order.settings, &rows, peers.len()),
         machine: Machine::describe(),
         peers: told,
         rows: Vec::new(),
@@ -65,23 +66,29 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
             .ok(),
         false => None,
     };
+    let settings = report.settings.clone();
+    let plan = Plan::new(&rows, &settings, peers.len());
+    tell_length(&plan, &settings);
     let bench = Bench {
         counter,
         peers: &peers,
         launch: &order.launch,
-        settings: &order.settings,
+        settings: &settings,
         certificates: certificates.path(),
     };
-    let progress = Progress::new(&rows, &order.settings);
+    let progress = Progress::new(&rows, &plan);
     for (index, row) in rows.iter().enumerate() {
         if report.rows.iter().any(|done| done.row == *row) {
             progress.skip();
             continue;
         }
-        progress.begin(row);
+        let spent = report.rows.iter().map(|done| done.seconds).sum();
+        progress.begin(index, row, spent);
         // Each row has a sequence of its own, so that a run taken up again draws as one that never stopped.
         let mut random = Random::new(order.settings.seed.wrapping_add(index as u64));
-        let measured = bench.measure(row, &mut random, &|rounds| progress.round(rounds));
+        let limit = plan.limit(index, spent);
+        let heard = |rounds, since| progress.round(rounds, since);
+        let measured = bench.measure(row, limit, &mut random, &heard);
         progress.end(&measured);
         report.rows.push(measured);
         report.rows.sort_by_key(|done| place(&done.row));
@@ -91,6 +98,15 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     progress.finish();
     write(&report, &order.out)?;
     Ok(report)
+}
+
+/// How long it will take, and whether that is longer than was asked.
+fn tell_length(plan: &Plan, settings: &Settings) {
+    let least = plan.least();
+    eprintln!("the fewest rounds of these rows take about {}", minutes(least));
+    if settings.minutes.is_some_and(|asked| 60.0 * asked < least) {
+        eprintln!("that is more than was asked for; fewer rows or peers take less");
+    }
 }
 
 /// Leaves the report in both its forms.
@@ -226,7 +242,10 @@ pub(crate) fn allocator(choice: &str) -> Result<(String, Option<PathBuf>)> {
     match choice {
         "system" => Ok(system()),
         "auto" => Ok(known_allocators().first().map_or_else(system, |path| library(path))),
-        name if name.contains('/') => Ok(library(Path::new(name))),
+        name if name.contains('/') => {
+            ensure!(Path::new(name).is_file(), "--allocator: there is no file {name}");
+            Ok(library(Path::new(name)))
+        }
         name => {
             let found = known_allocators().into_iter().find(|path| {
                 path.file_name().is_some_and(|file| file.to_string_lossy().contains(name))

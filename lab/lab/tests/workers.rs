@@ -100,8 +100,8 @@ fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
     let report = place.report();
     assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
-    // One drawing for each row of threads, one for each side of a row of latency.
-    assert_eq!(page.matches("<svg class=\"plot\"").count(), 6 + 2 * 6);
+    // Two drawings for each row of threads and of latency, one for each side of the sweep.
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), 2 * 6 + 2 * 6 + 2);
     assert!(!page.contains("NaN"), "a figure of nothing");
     let all = rows::all();
     assert_eq!(

@@ -62,6 +62,10 @@ done
         command
     }
 
+    pub(crate) fn workers(&self) -> PathBuf {
+        self.0.join("workers")
+    }
+
     pub(crate) fn out(&self) -> PathBuf {
         self.0.join("out")
     }
