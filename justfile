@@ -90,6 +90,10 @@ peers FEATURES:
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
 
+# Whether the lab's published accounting agrees with the programs it follows; tools/cross-check.sh says what it wants.
+cross-check RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH ROUNDS="5":
+    tools/cross-check.sh {{ quote(RUSTLS_BENCH) }} {{ quote(OPENSSL_BENCH) }} {{ quote(BORINGSSL_BENCH) }} {{ ROUNDS }}
+
 # The lab's own tests, with rustls as the only foreign peer.
 test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings

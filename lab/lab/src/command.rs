@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
-use lab_scenario::rows;
+use lab_scenario::{Accounting, rows};
 
 use crate::fit;
 use crate::peers::{self, Builder};
 use crate::process::{self, Launch};
 use crate::report::{Report, Settings};
-use crate::run::{Order, Scratch, allocator, chains, run, select};
+use crate::run::{Order, Scratch, allocator, allocators_of_programs, chains, run, select};
 use crate::{certificates, compare, markdown, same, table};
 
 #[derive(Parser)]
@@ -72,6 +72,10 @@ struct Run {
     /// Peers: names of workers. `NAME@2` lets a worker take part a second time.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
+    /// How libraries are timed: `neutral`, all alike, or `published`, each as the program behind its published
+    /// figures does it.
+    #[arg(long, default_value = "neutral", value_parser = accounting)]
+    accounting: Accounting,
     /// Goes on with the report that an interrupted run left.
     #[arg(long)]
     resume: bool,
@@ -79,7 +83,7 @@ struct Run {
     #[arg(long)]
     pin: Option<u32>,
     /// The allocator of all workers: `auto` (jemalloc or mimalloc if installed), `system`, `jemalloc`,
-    /// `mimalloc`, or the path of a library.
+    /// `mimalloc`, or the path of a library. In published accounting `auto` gives each what its program has.
     #[arg(long, default_value = "auto")]
     allocator: String,
     /// How many threads work at once in rows of threads. Default: from 1 to 1.5 times the processors.
@@ -193,7 +197,9 @@ impl Run {
         ensure!(self.minutes.is_none_or(positive), "--minutes {:?}", self.minutes);
         self.pin.map_or(Ok(()), process::can_pin)?;
         let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
-        let (allocator, preload) = allocator(&self.allocator)?;
+        let as_programs = self.accounting == Accounting::Published && self.allocator == "auto";
+        let (allocator, preload) =
+            if as_programs { allocators_of_programs()? } else { allocator(&self.allocator)? };
         let builder = self.places.builder()?;
         let cpus = fit::cpus();
         let or =
@@ -203,7 +209,7 @@ impl Run {
             threads: or(self.threads, fit::threads(cpus)),
             connections: or(self.connections, fit::connections(mode)),
             mode: mode.to_owned(),
-            accounting: "neutral".to_owned(),
+            accounting: self.accounting,
             seed: self.seed,
             rounds: self.rounds.unwrap_or(rounds),
             measure_ms: self.measure_ms.unwrap_or(measure_ms),
@@ -222,9 +228,14 @@ impl Run {
             out: self.out,
             workers: self.places.workers,
             builder,
-            launch: Launch { preload, figures: None, pin: self.pin, limit },
+            launch: Launch { preload, as_programs, figures: None, pin: self.pin, limit },
         })
     }
+}
+
+fn accounting(name: &str) -> Result<Accounting, String> {
+    let named = Accounting::ALL.into_iter().find(|each| each.name() == name);
+    named.ok_or_else(|| format!("there are: {}", Accounting::ALL.map(Accounting::name).join(", ")))
 }
 
 impl Places {
@@ -276,7 +287,7 @@ fn print_floor(program: &Path, row: &str) -> Result<()> {
 
 fn check_floor(program: &Path, row: &str) -> Result<()> {
     let scratch = Scratch::new(&std::env::temp_dir().join(format!("lab-{}", std::process::id())))?;
-    let rows = select(&[row.to_owned()], false)?;
+    let rows = select(&[row.to_owned()], Accounting::Neutral, false)?;
     certificates::make(scratch.path(), &chains(&rows))?;
     let status = Process::new(program).arg("--check").arg(row).arg(scratch.path()).status()?;
     ensure!(status.success(), "the floor of {row:?} was not found to be the sum of its calls");

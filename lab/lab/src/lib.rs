@@ -9,6 +9,7 @@
 //! | what is in a report | [`report`] |
 //! | how it is shown | [`table`], [`markdown`], [`page`], `plots.rs`, [`compare`] |
 //! | whether a library ties with itself | [`same`] |
+//! | what a report says of its accounting | [`published`] |
 //! | how many threads and connections | `fit.rs` |
 //! | how allocations are counted | `counter.rs`, `count.c` |
 //! | how workers are found and built | `peers.rs` |
@@ -29,6 +30,7 @@ mod plan;
 mod plots;
 mod process;
 mod progress;
+pub mod published;
 pub mod random;
 pub mod report;
 mod rounds;

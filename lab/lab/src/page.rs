@@ -18,6 +18,7 @@ use std::fmt::{self, Write};
 use lab_scenario::Task;
 
 use crate::plots;
+use crate::published;
 use crate::report::{Report, RowReport};
 
 mod bars;
@@ -32,9 +33,15 @@ const STYLE: &str = include_str!("page.css");
 #[must_use]
 pub fn render(report: &Report) -> String {
     document("TLS libraries side by side", |page| {
-        writeln!(page, "<h1>TLS libraries side by side</h1>")?;
+        writeln!(
+            page,
+            "<h1>TLS libraries side by side: {}</h1>",
+            Text(&published::heading(report))
+        )?;
+        writeln!(page, "<p>{}</p>", Text(&published::meaning(report)))?;
         method::in_short(page, report)?;
         peers(page, report)?;
+        published_table(page, report)?;
         verdicts::write(page, report)?;
         for section in sections(report) {
             writeln!(page, "<h2 id=\"{0}\">{0}</h2>", Text(&section[0].row.section))?;
@@ -80,6 +87,24 @@ fn drawings(page: &mut String, report: &Report, section: &[RowReport]) -> fmt::R
 }
 
 /// Who took part: the key to the colours.
+/// The table of published accounting, in the shape it was published in.
+fn published_table(page: &mut String, report: &Report) -> fmt::Result {
+    let Some(table) = published::table(report) else { return Ok(()) };
+    write!(page, "<div class=\"wide\"><table>\n<tr><th>MB/s, handshakes/s</th>")?;
+    for label in table.columns {
+        write!(page, "<th>{}</th>", Text(label))?;
+    }
+    writeln!(page, "</tr>")?;
+    for (name, figures) in table.lines {
+        write!(page, "<tr><td>{}</td>", Text(&name))?;
+        for figure in figures {
+            write!(page, "<td>{figure}</td>")?;
+        }
+        writeln!(page, "</tr>")?;
+    }
+    writeln!(page, "</table></div>")
+}
+
 fn peers(page: &mut String, report: &Report) -> fmt::Result {
     writeln!(page, "<ul class=\"peers\">")?;
     for peer in &report.peers {

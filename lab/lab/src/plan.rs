@@ -125,14 +125,14 @@ fn as_float(count: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use lab_scenario::rows;
+    use lab_scenario::{Accounting, rows};
 
     use super::*;
 
     fn settings(minutes: Option<f64>) -> Settings {
         Settings {
             mode: "full".to_owned(),
-            accounting: "neutral".to_owned(),
+            accounting: Accounting::Neutral,
             seed: 1,
             rounds: 15,
             measure_ms: 200,

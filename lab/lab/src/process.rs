@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use lab_scenario::Program;
 use lab_scenario::protocol::{Reply, Request};
 
 /// How workers are started, the same for all.
@@ -20,12 +21,25 @@ use lab_scenario::protocol::{Reply, Request};
 pub(crate) struct Launch {
     /// An allocator loaded ahead of the C library's.
     pub(crate) preload: Option<PathBuf>,
+    /// Whether only workers that follow a program with an allocator of its own get that.
+    pub(crate) as_programs: bool,
     /// Where a counter of allocations keeps its figures.
     pub(crate) figures: Option<PathBuf>,
     /// The CPU to stay on.
     pub(crate) pin: Option<u32>,
     /// For how long a worker may say nothing, beyond what it was asked to measure.
     pub(crate) limit: Duration,
+}
+
+impl Launch {
+    /// How a worker that follows this program is started.
+    pub(crate) fn of(&self, program: Option<Program>) -> Self {
+        let mut launch = self.clone();
+        if self.as_programs && program != Some(Program::RustlsBench) {
+            launch.preload = None;
+        }
+        launch
+    }
 }
 
 /// Whether a program can be kept on this CPU.

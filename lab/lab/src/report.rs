@@ -8,14 +8,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use lab_scenario::{About, Distribution, Row};
+use lab_scenario::{About, Accounting, Distribution, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,8 +41,8 @@ pub struct Report {
 pub struct Settings {
     /// `quick`, `standard` or `full`.
     pub mode: String,
-    /// How libraries are treated: `neutral`.
-    pub accounting: String,
+    /// How libraries are timed.
+    pub accounting: Accounting,
     /// Of the order of peers, and of resampling.
     pub seed: u64,
     /// The fewest rounds of a row.

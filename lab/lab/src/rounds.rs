@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use lab_scenario::protocol::{Reply, Request};
-use lab_scenario::{Distribution, Measurement, Row, Task};
+use lab_scenario::protocol::{NO_PROGRAM, Reply, Request};
+use lab_scenario::{Accounting, Distribution, Measurement, Row, Task};
 
 use crate::counter::Counter;
 use crate::machine::Watch;
@@ -117,8 +117,8 @@ impl Bench<'_> {
     }
 
     /// Threads have all processors; memory is counted, which wants the allocator that the counter knows.
-    fn launch_for(&self, row: &Row) -> Launch {
-        let mut launch = self.launch.clone();
+    fn launch_for(&self, peer: &Peer, row: &Row) -> Launch {
+        let mut launch = self.launch.of(peer.about.program);
         match (row.task, &self.counter) {
             (Task::Threads | Task::Latency, _) => launch.pin = None,
             (Task::Memory, Some(counter)) => {
@@ -131,7 +131,10 @@ impl Bench<'_> {
     }
 
     fn turn(&self, peer: &Peer, row: &Row) -> Result<Turn> {
-        let mut process = Process::start(&peer.program, &self.launch_for(row))?;
+        if row.accounting == Accounting::Published && peer.about.program.is_none() {
+            return Ok(Turn::Cannot(NO_PROGRAM.to_owned()));
+        }
+        let mut process = Process::start(&peer.program, &self.launch_for(peer, row))?;
         let prepare =
             Request::Prepare { row: Box::new(row.clone()), files: self.certificates.to_owned() };
         match process.ask(&prepare, Duration::ZERO)? {

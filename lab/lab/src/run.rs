@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
-use lab_scenario::{Chain, Row, Task, rows};
+use lab_scenario::{Accounting, Chain, Program, Row, Task, rows};
 
 use crate::certificates;
 use crate::counter::Counter;
@@ -39,7 +39,7 @@ pub(crate) struct Order {
 
 /// Runs, and returns the report.
 pub(crate) fn run(order: &Order) -> Result<Report> {
-    let mut rows = select(&order.rows, order.settings.mode == "quick")?;
+    let mut rows = select(&order.rows, order.settings.accounting, order.settings.mode == "quick")?;
     fit(&mut rows, &order.settings);
     fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
     let path = order.out.join("report.json");
@@ -117,13 +117,16 @@ fn write(report: &Report, out: &Path) -> Result<()> {
 }
 
 /// The rows of these names, or those of the mode.
-pub(crate) fn select(names: &[String], quick: bool) -> Result<Vec<Row>> {
-    let all = rows::all();
+pub(crate) fn select(names: &[String], accounting: Accounting, quick: bool) -> Result<Vec<Row>> {
+    let all = rows::of(accounting);
     if names.is_empty() {
         return Ok(all.into_iter().filter(|row| row.quick || !quick).collect());
     }
     for name in names {
-        ensure!(all.iter().any(|row| is_named(row, name)), "no row is called {name:?}");
+        ensure!(
+            all.iter().any(|row| is_named(row, name)),
+            "no row is called {name:?}, in {accounting} accounting"
+        );
     }
     Ok(all.into_iter().filter(|row| names.iter().any(|name| is_named(row, name))).collect())
 }
@@ -255,6 +258,15 @@ pub(crate) fn allocator(choice: &str) -> Result<(String, Option<PathBuf>)> {
     }
 }
 
+/// What the published programs have: rustls-bench brings jemalloc, openssl-bench nothing.
+pub(crate) fn allocators_of_programs() -> Result<(String, Option<PathBuf>)> {
+    let (jemalloc, preload) = allocator("jemalloc").context(
+        "rustls-bench has jemalloc; install it (libjemalloc2 on Debian), or say --allocator system",
+    )?;
+    let [rustls, openssl] = [Program::RustlsBench, Program::OpensslBench].map(Program::name);
+    Ok((format!("{jemalloc} as in {rustls}, the system's as in {openssl}"), preload))
+}
+
 /// Allocators that are installed where distributions put them, the preferred first.
 fn known_allocators() -> Vec<PathBuf> {
     let folders = [
@@ -277,13 +289,20 @@ mod tests {
     fn rows_are_chosen_by_id_part_or_section() {
         let ids = |names: &[&str]| -> Vec<String> {
             let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-            select(&names, false).unwrap().into_iter().map(|row| row.id).collect()
+            select(&names, Accounting::Neutral, false)
+                .unwrap()
+                .into_iter()
+                .map(|row| row.id)
+                .collect()
         };
         assert_eq!(ids(&["write-16"]), ["write-16"]);
         assert!(ids(&["hybrid"]).len() > 5);
         assert!(ids(&["bulk"]).iter().all(|id| id.starts_with("bulk-")));
-        assert!(select(&["nothing".to_owned()], false).is_err());
-        let quick = select(&[], true).unwrap();
+        assert!(select(&["nothing".to_owned()], Accounting::Neutral, false).is_err());
+        let published = Accounting::Published;
+        assert!(select(&["write-16".to_owned()], published, false).is_err());
+        assert_eq!(select(&["full".to_owned()], published, false).unwrap().len(), 8);
+        let quick = select(&[], Accounting::Neutral, true).unwrap();
         assert!(quick.len() < 12 && quick.iter().all(|row| row.quick));
     }
 }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use lab_scenario::row::threads;
 use lab_scenario::{Distribution, Row, Task, Unit};
 
+use crate::published;
 use crate::report::{Figure, Report, RowReport};
 
 /// The whole report as text.
@@ -34,6 +35,7 @@ pub fn render(report: &Report) -> String {
         machine.system,
         report.settings.allocator,
     );
+    text.push_str(&published::text(report));
     let mut section = "";
     for row in &report.rows {
         if section != row.row.section {

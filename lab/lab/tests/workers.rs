@@ -8,12 +8,12 @@ mod common;
 
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
-use lab_scenario::{Chain, Resumption, Task, Version, locked_version, rows};
+use lab_scenario::{Accounting, Chain, Resumption, Task, Version, locked_version, rows};
 
 #[test]
 fn every_worker_does_every_row_as_asked() {
     let peers = ["tercel", "rustls", "rustls-unbuffered", "floor"];
-    let (report, page) = every_row("every-row", "dev", &peers);
+    let (report, page) = every_row("every-row", "dev", Accounting::Neutral, &peers);
     assert!(page.contains("client parked"));
     for peer in &report.peers {
         assert!(peer.about.as_ref().unwrap().crypto.contains("aws-lc-sys 0."), "{peer:?}");
@@ -33,7 +33,7 @@ fn every_worker_does_every_row_as_asked() {
 #[ignore = "builds OpenSSL twice, and BoringSSL"]
 fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
     let peers = ["boringssl", "openssl", "openssl-3-5", "s2n-tls"];
-    let (report, _) = every_row("every-row-in-c", "release", &peers);
+    let (report, _) = every_row("every-row-in-c", "release", Accounting::Neutral, &peers);
     for row in &report.rows {
         let asked = &row.row;
         // The policies of s2n-tls pin neither of these, and it renews no ticket of TLS 1.2.
@@ -58,7 +58,7 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
 #[ignore = "wants Go, and builds a pre-release"]
 fn go_and_the_next_rustls_do_every_row_as_asked() {
     let peers = ["go", "rustls-0-24"];
-    let (report, _) = every_row("every-row-of-others", "release", &peers);
+    let (report, _) = every_row("every-row-of-others", "release", Accounting::Neutral, &peers);
     for row in &report.rows {
         let asked = &row.row;
         let stored = asked.resumption == Some(Resumption::Stateful);
@@ -84,12 +84,49 @@ fn workers_with_lock_files_of_their_own_have_the_same_aws_lc() {
     }
 }
 
+#[test]
+fn published_rows_are_done_by_those_who_follow_a_program() {
+    let peers = ["tercel", "rustls", "rustls-unbuffered", "floor"];
+    let (report, _) = every_row("published", "dev", Accounting::Published, &peers);
+    for row in &report.rows {
+        as_asked(row, &["tercel", "rustls"], &["floor", "rustls-unbuffered"]);
+        group_as_asked(row, &["tercel", "rustls"]);
+    }
+}
+
+#[test]
+#[ignore = "builds OpenSSL and BoringSSL"]
+fn published_rows_are_done_by_libraries_in_c() {
+    let (report, page) = every_row("published-in-c", "release", Accounting::Published, &C_PEERS);
+    for row in &report.rows {
+        as_asked(row, &C_PEERS, &[]);
+        group_as_asked(row, &C_PEERS);
+    }
+    assert!(page.contains("PUBLISHED ACCOUNTING"));
+}
+
+const C_PEERS: [&str; 3] = ["openssl", "openssl-3-5", "boringssl"];
+
+/// In published accounting groups are the library's choice, which must be the row's.
+fn group_as_asked(row: &RowReport, peers: &[&str]) {
+    let exchanges = row.row.version == Version::Tls13 || row.row.resumption.is_none();
+    for peer in peers.iter().filter(|_| exchanges && row.row.task != Task::Bulk) {
+        assert_eq!(row.done[*peer]["group"], row.row.group.name(), "{peer} {}", row.row.id);
+    }
+}
+
 /// All rows, measured for a moment each, by peers none of which may be missing.
-fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
+fn every_row(
+    test: &str,
+    profile: &str,
+    accounting: Accounting,
+    peers: &[&str],
+) -> (Report, String) {
     let place = Place::new(test);
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers");
     let output = lab()
         .args(["run", "--profile", profile, "--peers", &peers.join(","), "--allocator", "system"])
+        .args(["--accounting", accounting.name()])
         .args(["--rounds", "1", "--measure-ms", "8", "--row-seconds", "0", "--workers", workers])
         .args(["--threads", "1,3", "--connections", "20,40,80"])
         .arg("--out")
@@ -101,9 +138,12 @@ fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
     assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
     // Two drawings for each row of threads and of latency, one for each side of the sweep.
-    assert_eq!(page.matches("<svg class=\"plot\"").count(), 2 * 6 + 2 * 6 + 2);
+    let all = rows::of(accounting);
+    let count = |task| all.iter().filter(|row| row.task == task).count();
+    let sweep = usize::from(all.iter().any(|row| row.section == "write sizes"));
+    let plots = 2 * (count(Task::Threads) + count(Task::Latency) + sweep);
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), plots);
     assert!(!page.contains("NaN"), "a figure of nothing");
-    let all = rows::all();
     assert_eq!(
         report.rows.iter().map(|row| &row.row.id).collect::<Vec<_>>(),
         all.iter().map(|row| &row.id).collect::<Vec<_>>()

@@ -35,6 +35,9 @@ type library struct {
 }
 
 func configure(row *row, files string) (*library, error) {
+	if row.Accounting == "published" {
+		return nil, cannot("no program of its own has published figures")
+	}
 	if row.EarlyData > 0 {
 		return nil, cannot("it sends no early data over TCP")
 	}

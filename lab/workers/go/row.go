@@ -11,6 +11,7 @@ import (
 
 type row struct {
 	ID          string  `json:"id"`
+	Accounting  string  `json:"accounting"`
 	Task        string  `json:"task"`
 	Version     string  `json:"version"`
 	Suite       string  `json:"suite"`

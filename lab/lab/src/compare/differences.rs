@@ -67,7 +67,7 @@ fn of_machine(old: &Machine, new: &Machine) -> Vec<Difference> {
 fn of_settings(old: &Settings, new: &Settings) -> Vec<Difference> {
     let of = |settings: &Settings| {
         [
-            ("accounting", settings.accounting.clone()),
+            ("accounting", settings.accounting.to_string()),
             ("mode", settings.mode.clone()),
             ("allocator", settings.allocator.clone()),
             ("pin", format!("{:?}", settings.pin)),

@@ -21,7 +21,7 @@ pub(crate) fn render(old: &Report, new: &Report, comparison: &Comparison) -> Str
                 "<p>{which} {}: commit {}, {} accounting, a {} run on {}</p>",
                 date(report.started),
                 Text(&machine.commit),
-                Text(&settings.accounting),
+                settings.accounting,
                 Text(&settings.mode),
                 Text(&machine.cpu)
             )?;

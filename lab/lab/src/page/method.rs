@@ -15,7 +15,7 @@ pub(super) fn in_short(page: &mut String, report: &Report) -> fmt::Result {
         page,
         "<p>{}: {rows} rows in {} accounting, a {} run on {}, {} logical processors{}. <a href=\"#method\">Machine and method</a></p>",
         date(report.started),
-        Text(&settings.accounting),
+        settings.accounting,
         Text(&settings.mode),
         Text(&machine.cpu),
         machine.cpus,

@@ -6,7 +6,7 @@ use lab::machine::Machine;
 use lab::random::Random;
 use lab::report::{Figure, PeerReport, Report, RowReport, SCHEMA, Settings, SideReport, Speed};
 use lab::statistics::{Interval, median, quantile};
-use lab_scenario::{About, Distribution, Row, Task, Unit, rows};
+use lab_scenario::{About, Accounting, Distribution, Row, Task, Unit, rows};
 
 /// Peers, the floor last, and how long each takes for what the first does in a moment.
 const PEERS: [(&str, &str, f64); 10] = [
@@ -184,6 +184,7 @@ fn peers() -> Vec<PeerReport> {
                 crypto: "AWS-LC (aws-lc-sys 0.47.0)".to_owned(),
                 interface: "the fastest that its documentation offers".to_owned(),
                 build: "-fPIC -pthread -m64 -Wall -O3 -DOPENSSL_USE_NODELETE".to_owned(),
+                program: None,
             }),
             failure: None,
         })
@@ -203,7 +204,7 @@ fn peers() -> Vec<PeerReport> {
 fn settings(seed: u64) -> Settings {
     Settings {
         mode: "full".to_owned(),
-        accounting: "neutral".to_owned(),
+        accounting: Accounting::Neutral,
         seed,
         rounds: ROUNDS,
         measure_ms: 200,

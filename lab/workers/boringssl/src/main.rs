@@ -6,12 +6,17 @@
 //!
 //! BoringSSL asks for bytes from within its calls; that copy is not timed, as for other libraries. A server of
 //! TLS 1.3 holds its tickets back until it writes; an empty write sends them, as its header says.
+//!
+//! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
 
 mod configuration;
 #[path = "../../openssl/src/connection.rs"]
 mod connection;
 #[path = "../../openssl/src/kept.rs"]
 mod kept;
+#[path = "../../openssl/src/memory.rs"]
+mod memory;
+mod published;
 mod session;
 #[path = "../../openssl/src/transport.rs"]
 mod transport;
@@ -25,11 +30,12 @@ use boring::ssl::SslContext;
 use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Resumption, Row, Scheme, Sink,
-    Unable, Version, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result,
+    Resumption, Row, Scheme, Sink, Unable, Version, Wire, locked_version, serve,
 };
 
 use connection::{Buffers, Connection};
+use kept::Shared;
 
 fn main() -> ExitCode {
     serve(Driven::<BoringSsl>::new())
@@ -44,11 +50,15 @@ struct BoringSsl {
     /// Whether the server has tickets to send after a handshake of TLS 1.3.
     tickets: bool,
     resumption: Option<Resumption>,
+    /// The session that all clients resume in published accounting, and only there.
+    published: Option<Shared>,
 }
 
 impl Library for BoringSsl {
     type Client = Side<true>;
     type Server = Side<false>;
+
+    const PROGRAM: Option<Program> = Some(Program::OpensslBench);
 
     fn about() -> About {
         let lock = include_str!("../Cargo.lock");
@@ -65,34 +75,57 @@ impl Library for BoringSsl {
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         configuration::can(row)?;
         kept::keep(None);
+        let published = row.accounting == Accounting::Published;
+        let (client, server) = if published {
+            (published::client(row, files)?, published::server(row, files)?)
+        } else {
+            (configuration::client(row, files)?, configuration::server(row, files)?)
+        };
         Ok(Self {
-            client: configuration::client(row, files)?,
-            server: configuration::server(row, files)?,
+            client,
+            server,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
             version: row.version,
             tickets: row.version == Version::Tls13 && row.tickets > 0,
             resumption: row.resumption,
+            published: published.then(Shared::default),
         })
     }
 
     fn client(&self) -> Result<Self::Client> {
         kept::forget_arrived();
-        let mut connection = Connection::client(&self.client, self.host, &self.name)?;
-        if let Some(session) = self.resumption.and_then(|_| kept::take()) {
+        let published = self.published.is_some();
+        let connection = Connection::client(&self.client, self.host, &self.name, published)?;
+        let mut side = Side { connection, connected: false, holds_tickets: false, first: false };
+        if self.resumption.is_none() {
+            return Ok(side);
+        }
+        if let Some(shared) = &self.published {
+            match shared.session() {
+                // SAFETY: it came from a connection of the same context.
+                Some(session) => unsafe { side.connection.ssl.set_session(session)? },
+                None => side.first = true,
+            }
+            return Ok(side);
+        }
+        if let Some(session) = kept::take() {
             // SAFETY: it came from a connection of the same context.
-            unsafe { connection.ssl.set_session(&session)? };
+            unsafe { side.connection.ssl.set_session(&session)? };
             // Sessions of TLS 1.2 serve until another arrives.
             if self.version == Version::Tls12 {
                 kept::keep(Some(session));
             }
         }
-        Ok(Side { connection, connected: false, holds_tickets: false })
+        Ok(side)
     }
 
     fn server(&self) -> Result<Self::Server> {
-        let connection = Connection::server(&self.server)?;
-        Ok(Side { connection, connected: false, holds_tickets: self.tickets })
+        let connection = Connection::server(&self.server, self.published.is_some())?;
+        // In published accounting the first connection alone gets them.
+        let holds_tickets =
+            self.tickets && self.published.as_ref().is_none_or(|shared| shared.session().is_none());
+        Ok(Side { connection, connected: false, holds_tickets, first: false })
     }
 }
 
@@ -101,19 +134,27 @@ struct Side<const CLIENT: bool> {
     connection: Connection,
     connected: bool,
     holds_tickets: bool,
+    /// Client, published accounting: whether it reads the tickets that others resume.
+    first: bool,
 }
 
 impl<const CLIENT: bool> Side<CLIENT> {
     /// One record's data, or none if no more has come whole.
     fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
-        let opened = &mut buffers.opened;
+        let Buffers { wire, opened } = buffers;
+        let length = self.read_into(wire, opened)?;
+        Ok(length.and_then(|length| opened.get(..length)))
+    }
+
+    /// The length of one record's data, or none.
+    fn read_into(&mut self, wire: &mut Wire, opened: &mut [u8]) -> Result<Option<usize>> {
         let room = c_int::try_from(opened.len())?;
         // SAFETY: the buffer has the length that is told.
-        let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
-            ffi::SSL_read(ssl, opened.as_mut_ptr().cast(), room)
-        });
+        let result = self
+            .connection
+            .with(wire, |ssl| unsafe { ffi::SSL_read(ssl, opened.as_mut_ptr().cast(), room) });
         match usize::try_from(result) {
-            Ok(length @ 1..) => Ok(opened.get(..length)),
+            Ok(length @ 1..) => Ok(Some(length)),
             _ => self.connection.wants_more(result).map(|()| None),
         }
     }
@@ -135,16 +176,22 @@ impl<const CLIENT: bool> Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, at_once: usize) -> Buffers {
-        Buffers::new(at_once)
+    fn buffers(row: &Row, at_once: usize) -> Buffers {
+        Buffers::new(row, at_once)
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
-        Ok(buffers.wire.deliver(bytes))
+        match &mut self.connection.memory {
+            Some(memory) => memory.deliver(bytes),
+            None => Ok(buffers.wire.deliver(bytes)),
+        }
     }
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-        buffers.wire.collect(wire);
+        match &mut self.connection.memory {
+            Some(memory) => memory.collect(wire)?,
+            None => buffers.wire.collect(wire),
+        }
         Ok(())
     }
 
@@ -157,6 +204,13 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             if self.holds_tickets {
                 self.write(buffers, &[])?;
             }
+        }
+        if self.connection.memory.is_some() {
+            // They are kept by the callback.
+            if self.first && self.read(buffers)?.is_some() {
+                return Err("data after a handshake".into());
+            }
+            return Ok(());
         }
         // Tickets.
         if buffers.wire.has_more() && self.read(buffers)?.is_some() {
@@ -196,6 +250,16 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        if self.connection.memory.is_some() {
+            // A whole write, each record to its place.
+            let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
+            while filled < opened.len() {
+                let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };
+                filled += length;
+            }
+            sink(&opened[..filled]);
+            return Ok(());
+        }
         while let Some(data) = self.read(buffers)? {
             sink(data);
         }

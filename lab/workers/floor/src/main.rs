@@ -63,6 +63,7 @@ impl Worker for Floor {
             crypto: format!("AWS-LC (aws-lc-sys {})", locked_version(lock, "aws-lc-sys")),
             interface: "one-shot calls, HMAC states kept".to_owned(),
             build: "release, thin LTO, one codegen unit".to_owned(),
+            program: None,
         }
     }
 

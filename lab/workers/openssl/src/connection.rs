@@ -4,40 +4,51 @@
 //! Must not know: which rows there are. Next: `main.rs`, which adds what differs; `transport.rs`.
 
 use std::ffi::{CStr, c_int};
+use std::ptr;
 
 use foreign_types::ForeignType;
-use lab_scenario::{Result, Suite, Version, Wire};
+use lab_scenario::{Accounting, Result, Row, Suite, Version, Wire};
 
 use crate::ffi;
 use crate::library::error::ErrorStack;
 use crate::library::ssl::{Ssl, SslContext, SslVersion};
+use crate::memory::Memory;
 use crate::transport;
 
 /// Buffers that one thread of an application keeps for all its connections.
 pub(crate) struct Buffers {
     pub(crate) wire: Wire,
-    /// What application data is opened into: a record.
+    /// What application data is opened into: a record, or in published accounting a whole write.
     pub(crate) opened: Vec<u8>,
 }
 
 impl Buffers {
-    pub(crate) fn new(at_once: usize) -> Self {
-        Self { wire: Wire::new(at_once), opened: vec![0; 16 << 10] }
+    pub(crate) fn new(row: &Row, at_once: usize) -> Self {
+        Self { wire: Wire::new(at_once), opened: vec![0; opened(row)] }
     }
 }
 
 /// A connection, without what the crate attaches to each for callbacks that are not used here.
 pub(crate) struct Connection {
     pub(crate) ssl: Ssl,
-    /// The connection's, which frees it.
+    /// The connection's, which frees it. Null in published accounting.
     bio: *mut ffi::BIO,
+    /// The transport of published accounting.
+    pub(crate) memory: Option<Memory>,
 }
 
 impl Connection {
-    /// A client's, that wants a server of this name.
-    pub(crate) fn client(context: &SslContext, host: &str, name: &CStr) -> Result<Self> {
-        let mut connection = Self::new(context)?;
-        connection.ssl.param_mut().set_host(host)?;
+    /// A client's, that wants a server of this name; in published accounting it does not look at the name.
+    pub(crate) fn client(
+        context: &SslContext,
+        host: &str,
+        name: &CStr,
+        published: bool,
+    ) -> Result<Self> {
+        let mut connection = Self::new(context, published)?;
+        if !published {
+            connection.ssl.param_mut().set_host(host)?;
+        }
         let ssl = connection.ssl.as_ptr();
         // SAFETY: the connection is ours, and the library copies the name.
         let set = unsafe {
@@ -48,26 +59,27 @@ impl Connection {
     }
 
     /// A server's.
-    pub(crate) fn server(context: &SslContext) -> Result<Self> {
-        let connection = Self::new(context)?;
+    pub(crate) fn server(context: &SslContext, published: bool) -> Result<Self> {
+        let connection = Self::new(context, published)?;
         // SAFETY: the connection is ours.
         unsafe { ffi::SSL_set_accept_state(connection.ssl.as_ptr()) };
         Ok(connection)
     }
 
-    fn new(context: &SslContext) -> Result<Self> {
-        let bio = transport::new()?;
+    fn new(context: &SslContext, published: bool) -> Result<Self> {
+        let bio = if published { ptr::null_mut() } else { transport::new()? };
         // SAFETY: the context lives; a null pointer is no connection.
         let ssl = unsafe { ffi::SSL_new(context.as_ptr()) };
         if ssl.is_null() {
             return Err(ErrorStack::get().into());
         }
-        // SAFETY: both are ours, and the connection takes the BIO.
+        // SAFETY: both are ours, and the connection takes the BIO, if there is one.
         let ssl = unsafe {
             ffi::SSL_set_bio(ssl, bio, bio);
             Ssl::from_ptr(ssl)
         };
-        Ok(Self { ssl, bio })
+        let memory = published.then(|| Memory::new(ssl.as_ptr())).transpose()?;
+        Ok(Self { ssl, bio, memory })
     }
 
     /// A call that may read from and write to `wire`.
@@ -108,5 +120,13 @@ impl Connection {
         let suite = self.ssl.current_cipher().and_then(|cipher| cipher.standard_name());
         let suite = Suite::ALL.iter().find(|each| Some(each.name()) == suite);
         Ok((version, *suite.ok_or("an unknown suite")?))
+    }
+}
+
+/// Room for what one call of receiving fills.
+fn opened(row: &Row) -> usize {
+    match row.accounting {
+        Accounting::Neutral => 16 << 10,
+        Accounting::Published => row.write_size.max(16 << 10),
     }
 }

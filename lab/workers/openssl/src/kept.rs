@@ -6,6 +6,7 @@
 //! Must not know: how sessions come. Next: `session.rs` of each worker.
 
 use std::cell::{Cell, RefCell};
+use std::sync::OnceLock;
 
 use crate::library::ssl::SslSession;
 
@@ -37,4 +38,20 @@ pub(crate) fn arrived() -> u32 {
 /// A new client's connection begins.
 pub(crate) fn forget_arrived() {
     ARRIVED.set(0);
+}
+
+/// Published accounting: the session of the first connection, which all others resume, whatever their thread.
+#[derive(Default)]
+pub(crate) struct Shared(OnceLock<SslSession>);
+
+impl Shared {
+    /// The session, once a connection of any thread has left one.
+    pub(crate) fn session(&self) -> Option<&SslSession> {
+        if self.0.get().is_none() {
+            let session = take()?;
+            // Another thread may have been first.
+            let _ = self.0.set(session);
+        }
+        self.0.get()
+    }
 }

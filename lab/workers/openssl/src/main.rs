@@ -8,10 +8,14 @@
 //! OpenSSL asks for bytes from within its calls; that copy is not timed, as for other libraries. Sessions are
 //! kept where SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) say. In TLS 1.2 it renews a ticket only if
 //! told to, which it is here, since other libraries renew it each time.
+//!
+//! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
 
 mod configuration;
 mod connection;
 mod kept;
+mod memory;
+mod published;
 mod session;
 mod transport;
 
@@ -21,14 +25,15 @@ use std::ptr;
 
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Row, Scheme, Sink, Unable,
-    Version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result, Row,
+    Scheme, Sink, Unable, Version, Wire, serve,
 };
 use openssl as library;
 use openssl::error::ErrorStack;
 use openssl::ssl::SslContext;
 
 use connection::{Buffers, Connection};
+use kept::Shared;
 
 /// What the crate `openssl` is made of. It gives functions that take a callback of the right type names of
 /// their own.
@@ -39,6 +44,12 @@ mod ffi {
         BIO_meth_set_read__fixed_rust as BIO_meth_set_read,
         BIO_meth_set_write__fixed_rust as BIO_meth_set_write,
     };
+
+    // What openssl-sys leaves out of <openssl/ssl.h>.
+    unsafe extern "C" {
+        pub(crate) fn SSL_set0_rbio(ssl: *mut SSL, bio: *mut BIO);
+        pub(crate) fn SSL_set0_wbio(ssl: *mut SSL, bio: *mut BIO);
+    }
 }
 
 fn main() -> ExitCode {
@@ -53,11 +64,15 @@ struct OpenSsl {
     /// Whether the client keeps the session of a handshake itself: in TLS 1.2.
     keeps: bool,
     early_data: bool,
+    /// The session that all clients resume in published accounting, and only there.
+    published: Option<Shared>,
 }
 
 impl Library for OpenSsl {
     type Client = Side<true>;
     type Server = Side<false>;
+
+    const PROGRAM: Option<Program> = Some(Program::OpensslBench);
 
     fn about() -> About {
         let version = openssl::version::version();
@@ -73,6 +88,17 @@ impl Library for OpenSsl {
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         kept::keep(None);
+        if row.accounting == Accounting::Published {
+            return Ok(Self {
+                client: published::client(row, files)?,
+                server: published::server(row, files)?,
+                host: files.server_name(),
+                name: CString::new(files.server_name())?,
+                keeps: row.resumption.is_some(),
+                early_data: false,
+                published: Some(Shared::default()),
+            });
+        }
         Ok(Self {
             client: configuration::client(row, files)?,
             server: configuration::server(row, files)?,
@@ -80,14 +106,24 @@ impl Library for OpenSsl {
             name: CString::new(files.server_name())?,
             keeps: row.version == Version::Tls12 && row.resumption.is_some(),
             early_data: row.early_data > 0,
+            published: None,
         })
     }
 
     fn client(&self) -> Result<Self::Client> {
         kept::forget_arrived();
-        let connection = Connection::client(&self.client, self.host, &self.name)?;
+        let published = self.published.is_some();
+        let connection = Connection::client(&self.client, self.host, &self.name, published)?;
         let mut side = Side::new(connection);
         side.keeps = self.keeps;
+        if let Some(shared) = &self.published {
+            if let Some(session) = shared.session() {
+                side.keeps = false;
+                // SAFETY: it came from a connection of the same context.
+                unsafe { side.connection.ssl.set_session(session)? };
+            }
+            return Ok(side);
+        }
         if let Some(session) = kept::take() {
             // SAFETY: it came from a connection of the same context.
             unsafe { side.connection.ssl.set_session(&session)? };
@@ -100,7 +136,8 @@ impl Library for OpenSsl {
 
     fn server(&self) -> Result<Self::Server> {
         session::forget_issued();
-        let mut side = Side::new(Connection::server(&self.server)?);
+        let connection = Connection::server(&self.server, self.published.is_some())?;
+        let mut side = Side::new(connection);
         if self.early_data {
             side.state = State::EarlyData;
         }
@@ -149,13 +186,20 @@ impl<const CLIENT: bool> Side<CLIENT> {
 
     /// One record's data, or none if no more has come whole.
     fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
-        let (opened, mut length) = (&mut buffers.opened, 0);
+        let Buffers { wire, opened } = buffers;
+        let length = self.read_into(wire, opened)?;
+        Ok(length.and_then(|length| opened.get(..length)))
+    }
+
+    /// The length of one record's data, or none.
+    fn read_into(&mut self, wire: &mut Wire, opened: &mut [u8]) -> Result<Option<usize>> {
+        let mut length = 0;
         // SAFETY: the buffer has the length that is told.
-        let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
+        let result = self.connection.with(wire, |ssl| unsafe {
             ffi::SSL_read_ex(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
         });
         match result {
-            1 => Ok(opened.get(..length)),
+            1 => Ok(Some(length)),
             _ => self.connection.wants_more(result).map(|()| None),
         }
     }
@@ -183,16 +227,22 @@ impl<const CLIENT: bool> Drop for Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, at_once: usize) -> Buffers {
-        Buffers::new(at_once)
+    fn buffers(row: &Row, at_once: usize) -> Buffers {
+        Buffers::new(row, at_once)
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
-        Ok(buffers.wire.deliver(bytes))
+        match &mut self.connection.memory {
+            Some(memory) => memory.deliver(bytes),
+            None => Ok(buffers.wire.deliver(bytes)),
+        }
     }
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-        buffers.wire.collect(wire);
+        match &mut self.connection.memory {
+            Some(memory) => memory.collect(wire)?,
+            None => buffers.wire.collect(wire),
+        }
         Ok(())
     }
 
@@ -212,6 +262,13 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             if CLIENT && self.keeps {
                 kept::keep(self.connection.ssl.session().map(ToOwned::to_owned));
             }
+        }
+        if self.connection.memory.is_some() {
+            // The first connection alone reads its tickets, which the others resume.
+            if CLIENT && self.keeps && self.read(buffers)?.is_none() {
+                kept::keep(self.connection.ssl.session().map(ToOwned::to_owned));
+            }
+            return Ok(());
         }
         // Tickets.
         if buffers.wire.has_more() && self.read(buffers)?.is_some() {
@@ -282,6 +339,16 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        if self.connection.memory.is_some() {
+            // A whole write, each record to its place.
+            let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
+            while filled < opened.len() {
+                let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };
+                filled += length;
+            }
+            sink(&opened[..filled]);
+            return Ok(());
+        }
         while let Some(data) = self.read(buffers)? {
             sink(data);
         }
