@@ -26,6 +26,7 @@ check:
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/s2n-tls/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/rustls-0-24/Cargo.toml --check
+    cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
@@ -94,6 +95,10 @@ lab *FLAGS:
 cross-check RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH ROUNDS="5":
     tools/cross-check.sh {{ quote(RUSTLS_BENCH) }} {{ quote(OPENSSL_BENCH) }} {{ quote(BORINGSSL_BENCH) }} {{ ROUNDS }}
 
+# OpenSSL from 1.1.1 to 4.0, release by release.
+lab-openssl *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- openssl {{ FLAGS }}
+
 # The lab's own tests, with rustls as the only foreign peer.
 test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
@@ -101,7 +106,7 @@ test-lab:
 
 # Every row with the workers that `test-lab` leaves out, because their libraries take long to build.
 test-lab-full:
-    cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers -- --ignored
+    cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers --test openssl -- --ignored
 
 # Whether a library ties with itself, as it must: some minutes on a quiet machine.
 lab-aa PEER="rustls" *FLAGS="": && (lab-aa-verdict)

@@ -15,7 +15,7 @@ use crate::peers::{self, Builder};
 use crate::process::{self, Launch};
 use crate::report::{Report, Settings};
 use crate::run::{Order, Scratch, allocator, allocators_of_programs, chains, run, select};
-use crate::{certificates, compare, markdown, same, table};
+use crate::{certificates, compare, markdown, same, series, table};
 
 #[derive(Parser)]
 #[command(name = "lab", about = "Measures TLS libraries side by side.")]
@@ -28,6 +28,8 @@ struct Cli {
 enum Command {
     /// Builds the workers, measures, and leaves report.json and report.html.
     Run(Box<Run>),
+    /// Builds releases of OpenSSL from 1.1.1 on, measures them, and leaves openssl.json and openssl.html.
+    Openssl(Box<series::Arguments>),
     /// Prints the rows and the workers there are, or the floor of a row.
     List(List),
     /// Prints what changed from one report to another.
@@ -135,6 +137,13 @@ struct Places {
     /// The folder of workers.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers"))]
     workers: PathBuf,
+    #[command(flatten)]
+    building: Building,
+}
+
+/// How workers are built.
+#[derive(Args)]
+pub(crate) struct Building {
     /// Where workers are built. Default: CARGO_TARGET_DIR, or target in the lab's folder.
     #[arg(long)]
     target: Option<PathBuf>,
@@ -154,6 +163,13 @@ pub fn main() -> Result<()> {
             let report = run(&order)?;
             print!("{}", table::render(&report));
             println!("\nreport: {}", order.out.join("report.html").display());
+            Ok(())
+        }
+        Command::Openssl(arguments) => {
+            let order = arguments.order()?;
+            let report = series::run(&order)?;
+            print!("{}", series::render(&report));
+            println!("\nreport: {}", order.out.join(series::PAGE).display());
             Ok(())
         }
         Command::List(list) => list.print(),
@@ -200,7 +216,7 @@ impl Run {
         let as_programs = self.accounting == Accounting::Published && self.allocator == "auto";
         let (allocator, preload) =
             if as_programs { allocators_of_programs()? } else { allocator(&self.allocator)? };
-        let builder = self.places.builder()?;
+        let builder = self.places.building.builder()?;
         let cpus = fit::cpus();
         let or =
             |asked: Vec<usize>, usual: Vec<usize>| if asked.is_empty() { usual } else { asked };
@@ -238,8 +254,8 @@ fn accounting(name: &str) -> Result<Accounting, String> {
     named.ok_or_else(|| format!("there are: {}", Accounting::ALL.map(Accounting::name).join(", ")))
 }
 
-impl Places {
-    fn builder(&self) -> Result<Builder> {
+impl Building {
+    pub(crate) fn builder(&self) -> Result<Builder> {
         let target =
             self.target.clone().or_else(|| std::env::var_os("CARGO_TARGET_DIR").map(Into::into));
         let target =
@@ -253,7 +269,8 @@ impl List {
     fn print(&self) -> Result<()> {
         let workers = peers::discover(&self.places.workers)?;
         if let Some(row) = &self.floor {
-            let program = peers::find(&workers, "floor")?.build(&self.places.builder()?)?;
+            let program =
+                peers::find(&workers, "floor")?.build(&self.places.building.builder()?)?;
             return if self.check {
                 check_floor(&program, row)
             } else {

@@ -8,7 +8,7 @@ use lab_scenario::{Row, Task, rows};
 use crate::report::Settings;
 
 /// Most threads that are asked of a worker.
-const MAX_THREADS: usize = 1024;
+pub(crate) const MAX_THREADS: usize = 1024;
 
 /// Counts of threads up to the logical processors, then up to half as many again; not many in all.
 pub(crate) fn threads(cpus: usize) -> Vec<usize> {

@@ -12,6 +12,7 @@
 //! | what a report says of its accounting | [`published`] |
 //! | how many threads and connections | `fit.rs` |
 //! | how allocations are counted | `counter.rs`, `count.c` |
+//! | how one library is measured at different ages | [`series`] |
 //! | how workers are found and built | `peers.rs` |
 //! | how workers are talked to | `process.rs`, and [`lab_scenario::protocol`] |
 //!
@@ -36,5 +37,6 @@ pub mod report;
 mod rounds;
 mod run;
 pub mod same;
+pub mod series;
 pub mod statistics;
 pub mod table;

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use lab_scenario::About;
 use lab_scenario::protocol::{Reply, Request, VERSION};
+use lab_scenario::{About, Row};
 use serde::Deserialize;
 
 use crate::process::{Launch, Process};
@@ -131,14 +131,16 @@ impl Worker {
             "dev" => "debug",
             other => other,
         };
-        let program = format!("lab-worker-{}{}", self.name, std::env::consts::EXE_SUFFIX);
+        // Names of packages have no dots.
+        let name = self.name.replace('.', "-");
+        let program = format!("lab-worker-{name}{}", std::env::consts::EXE_SUFFIX);
         (command, builder.target.join(folder).join(program))
     }
 
     /// Starts it once and asks who it is.
     pub(crate) fn introduce(&self, name: &str, program: &Path, launch: &Launch) -> Result<Peer> {
         let mut process = Process::start(&program.to_owned(), launch)?;
-        let about = match process.ask(&Request::Hello, Duration::ZERO)? {
+        let about = match process.ask(&Request::<Row>::Hello, Duration::ZERO)? {
             Reply::About(about) => about,
             other => bail!("it does not say who it is, but {other:?}"),
         };

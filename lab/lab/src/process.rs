@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use lab_scenario::Program;
 use lab_scenario::protocol::{Reply, Request};
+use serde::Serialize;
 
 /// How workers are started, the same for all.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +108,11 @@ impl Process {
     }
 
     /// Asks and waits for the answer, which may take `expected` and the time limit.
-    pub(crate) fn ask(&mut self, request: &Request, expected: Duration) -> Result<Reply> {
+    pub(crate) fn ask<R: Serialize>(
+        &mut self,
+        request: &Request<R>,
+        expected: Duration,
+    ) -> Result<Reply> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let input = self.input.as_mut().context("it has been told to go")?;

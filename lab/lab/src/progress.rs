@@ -22,11 +22,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(rows: &[Row], plan: &Plan) -> Self {
-        let bar = ProgressBar::new(rows.len() as u64);
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, plan: plan.clone(), left: Cell::new(0.0) }
+        Self { bar: bar(rows.len()), plan: plan.clone(), left: Cell::new(0.0) }
     }
 
     /// A row begins, the one at `index`; those before it took so many seconds.
@@ -55,6 +51,40 @@ impl Progress {
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A bar of so many steps.
+fn bar(steps: usize) -> ProgressBar {
+    let bar = ProgressBar::new(steps as u64);
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// The same for steps that are all of about the same length.
+pub(crate) struct Steps(ProgressBar);
+
+impl Steps {
+    pub(crate) fn new(count: usize) -> Self {
+        Self(bar(count))
+    }
+
+    pub(crate) fn begin(&self, what: &str) {
+        let left = minutes(self.0.eta().as_secs_f64());
+        self.0.set_message(format!("{what}, about {left} left"));
+        if self.0.is_hidden() {
+            eprintln!("{what}");
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.0.inc(1);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
     }
 }
 

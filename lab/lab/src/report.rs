@@ -171,9 +171,7 @@ impl Report {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let beside = path.with_extension("json.new");
-        fs::write(&beside, serde_json::to_vec_pretty(self)?)?;
-        fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
+        write_json(self, path)
     }
 
     /// How many rows were disturbed by other programs.
@@ -187,4 +185,11 @@ impl Report {
     pub fn label<'r>(&'r self, peer: &'r str) -> &'r str {
         self.peers.iter().find(|each| each.name == peer).map_or(peer, |each| each.label.as_str())
     }
+}
+
+/// Writes a file of JSON, in one piece or not at all.
+pub(crate) fn write_json(report: &impl Serialize, path: &Path) -> Result<()> {
+    let beside = path.with_extension("json.new");
+    fs::write(&beside, serde_json::to_vec_pretty(report)?)?;
+    fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
 }

@@ -22,7 +22,7 @@ use crate::report::{Figure, RowReport, Settings, SideReport, Speed};
 use crate::statistics::{Interval, median, quantile, ratio};
 
 /// Above so many CPUs busy with other things a row is called noisy.
-const BUSY: f64 = 0.2;
+pub(crate) const BUSY: f64 = 0.2;
 
 /// Most rounds of a row, however narrow its intervals get.
 const MAX_ROUNDS: usize = 1000;
@@ -145,7 +145,7 @@ impl Bench<'_> {
         }
         let milliseconds = plan::milliseconds(row, self.settings);
         let counts = u64::try_from(row.threads.len())?;
-        let measure = Request::Measure { milliseconds };
+        let measure = Request::<Row>::Measure { milliseconds };
         match process.ask(&measure, Duration::from_millis(milliseconds * counts))? {
             Reply::Measured(measurement) => checked(row, measurement).map(Turn::Measured),
             Reply::Failed { why } => bail!(why),

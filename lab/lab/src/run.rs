@@ -44,7 +44,11 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
     let path = order.out.join("report.json");
     let workers = peers::discover(&order.workers)?;
-    let (peers, told) = gather(order, &workers)?;
+    let wanted = match order.peers.as_slice() {
+        [] => workers.iter().map(|worker| worker.name.clone()).collect(),
+        peers => peers.to_vec(),
+    };
+    let (peers, told) = gather(&wanted, &workers, &order.builder, &order.launch)?;
     let mut report = Report {
         schema: SCHEMA,
         started: now(),
@@ -141,21 +145,22 @@ fn is_an_id(name: &str) -> bool {
 }
 
 /// Builds and starts each peer once. One that cannot be is told and left out.
-fn gather(order: &Order, workers: &[Worker]) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
-    let mut wanted = order.peers.clone();
-    if wanted.is_empty() {
-        wanted = workers.iter().map(|worker| worker.name.clone()).collect();
-    }
+pub(crate) fn gather(
+    wanted: &[String],
+    workers: &[Worker],
+    builder: &Builder,
+    launch: &Launch,
+) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
     let (mut peers, mut told): (Vec<Peer>, Vec<PeerReport>) = (Vec::new(), Vec::new());
-    for name in &wanted {
+    for name in wanted {
         if told.iter().any(|each| each.name == *name) {
             bail!("{name} is asked for twice; to let it take part twice say {name}@2");
         }
         let worker = peers::find(workers, name)?;
         let spinner = ProgressBar::new_spinner().with_message(format!("building {name}"));
         spinner.enable_steady_tick(Duration::from_millis(200));
-        let built = worker.build(&order.builder);
-        let peer = built.and_then(|program| worker.introduce(name, &program, &order.launch));
+        let built = worker.build(builder);
+        let peer = built.and_then(|program| worker.introduce(name, &program, launch));
         spinner.finish_and_clear();
         let mut entry = PeerReport {
             name: name.clone(),
@@ -210,7 +215,7 @@ fn place(row: &Row) -> Option<usize> {
     rows::all().iter().position(|each| each.id == row.id)
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

@@ -56,6 +56,12 @@ impl Files {
         SERVER_NAME
     }
 
+    /// What the controller put there besides.
+    #[must_use]
+    pub fn other(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
     fn of(&self, chain: Chain, name: &str) -> PathBuf {
         self.0.join(chain.name()).join(name)
     }

@@ -8,6 +8,7 @@
 //! | speak the protocol in another language | [`protocol`], and lab/README.md |
 //! | see what a handshake is held to | `check.rs` |
 //! | see which spans count, and for whom | `accounting.rs` |
+//! | know what the series of OpenSSL is asked | [`series`] |
 //! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
@@ -28,6 +29,7 @@ pub mod protocol;
 mod registry;
 pub mod row;
 pub mod rows;
+pub mod series;
 mod threads;
 mod version;
 mod wire;
@@ -41,7 +43,7 @@ pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
 pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
-pub use threads::{Strand, Threads};
+pub use threads::{Strand, Threads, at_once, together};
 pub use version::locked_version;
 pub use wire::Wire;
 pub use worker::{Prepared, Worker, serve};

@@ -19,17 +19,18 @@ pub const VERSION: u32 = 1;
 /// Why a library has no figures in published accounting.
 pub const NO_PROGRAM: &str = "no program of its own has published figures";
 
-/// What the controller asks for.
+/// What the controller asks for. What is measured is a [`Row`], or in the series of OpenSSL a
+/// [`crate::series::Job`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Request {
+pub enum Request<R = Row> {
     /// Who are you? Answered by [`Reply::About`].
     Hello,
     /// Get ready for this row: read certificates, configure, do it some times to warm up and to see that
     /// both sides do what is asked. Answered by [`Reply::Ready`] or [`Reply::Cannot`].
     Prepare {
         /// What will be measured.
-        row: Box<Row>,
+        row: Box<R>,
         /// The folder of [`crate::Files`].
         files: PathBuf,
     },

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use crate::distribution::Distribution;
 use crate::files::Files;
 use crate::library::{Result, Unable};
@@ -15,7 +17,7 @@ use crate::protocol::{About, Measurement, Reply, Request};
 use crate::row::Row;
 
 /// What answers the controller.
-pub trait Worker {
+pub trait Worker<R = Row> {
     /// Who it is.
     fn about(&self) -> About;
 
@@ -23,11 +25,8 @@ pub trait Worker {
     ///
     /// # Errors
     /// [`Unable::Cannot`] if there is no way to do it.
-    fn prepare(
-        &mut self,
-        row: &Row,
-        files: &Files,
-    ) -> std::result::Result<Box<dyn Prepared>, Unable>;
+    fn prepare(&mut self, row: &R, files: &Files)
+    -> std::result::Result<Box<dyn Prepared>, Unable>;
 }
 
 /// A row made ready.
@@ -47,7 +46,7 @@ pub trait Prepared {
 
 /// Answers requests on standard input until it ends.
 #[must_use]
-pub fn serve(mut worker: impl Worker) -> ExitCode {
+pub fn serve<R: DeserializeOwned>(mut worker: impl Worker<R>) -> ExitCode {
     let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     match answer_all(&mut worker, input, &mut output) {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,11 +57,15 @@ pub fn serve(mut worker: impl Worker) -> ExitCode {
     }
 }
 
-fn answer_all(worker: &mut dyn Worker, input: impl BufRead, output: &mut impl Write) -> Result<()> {
+fn answer_all<R: DeserializeOwned>(
+    worker: &mut dyn Worker<R>,
+    input: impl BufRead,
+    output: &mut impl Write,
+) -> Result<()> {
     let mut prepared = None;
     for line in input.lines() {
         let request = serde_json::from_str(&line?)?;
-        if request == Request::Quit {
+        if matches!(request, Request::Quit) {
             break;
         }
         let reply = answer(worker, &mut prepared, request);
@@ -73,10 +76,10 @@ fn answer_all(worker: &mut dyn Worker, input: impl BufRead, output: &mut impl Wr
     Ok(())
 }
 
-fn answer(
-    worker: &mut dyn Worker,
+fn answer<R>(
+    worker: &mut dyn Worker<R>,
     prepared: &mut Option<Box<dyn Prepared>>,
-    request: Request,
+    request: Request<R>,
 ) -> Reply {
     match request {
         Request::Hello => Reply::About(worker.about()),
