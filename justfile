@@ -24,6 +24,8 @@ check:
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/s2n-tls/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/rustls-0-24/Cargo.toml --check
     cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings

@@ -9,7 +9,7 @@ mod common;
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
 use lab_scenario::row::LOADING;
-use lab_scenario::{Accounting, Resumption, Task, Version, rows};
+use lab_scenario::{Accounting, Chain, Resumption, Task, Version, locked_version, rows};
 
 #[test]
 fn every_worker_does_every_row_as_asked() {
@@ -32,16 +32,57 @@ fn every_worker_does_every_row_as_asked() {
 }
 
 #[test]
-#[ignore = "builds OpenSSL and BoringSSL"]
+#[ignore = "builds OpenSSL twice, and BoringSSL"]
 fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
-    let (report, _) = every_row("every-row-in-c", "release", Accounting::Neutral, &C_PEERS);
+    let peers = ["boringssl", "openssl", "openssl-3-5", "s2n-tls"];
+    let (report, _) = every_row("every-row-in-c", "release", Accounting::Neutral, &peers);
     for row in &report.rows {
-        let stored = row.row.resumption == Some(Resumption::Stateful);
-        let unable: &[&str] = match row.row.version {
-            Version::Tls13 if stored => &["boringssl"],
+        let asked = &row.row;
+        // The policies of s2n-tls pin neither of these, and it renews no ticket of TLS 1.2.
+        let pinned = asked.chain != Chain::Ed25519 && !asked.suite.name().contains("CHACHA20");
+        let unable: &[&str] = match (asked.version, asked.resumption) {
+            (Version::Tls13, Some(Resumption::Stateful)) => &["boringssl", "s2n-tls"],
+            (Version::Tls12, Some(Resumption::Stateless)) => &["s2n-tls"],
+            _ if !pinned => &["s2n-tls"],
             _ => &[],
         };
-        as_asked(row, &C_PEERS, unable);
+        as_asked(row, &peers, unable);
+    }
+    let about = |name: &str| {
+        let peer = report.peers.iter().find(|peer| peer.name == name).unwrap();
+        peer.about.clone().unwrap()
+    };
+    assert!(about("openssl-3-5").version.starts_with("3.5."), "{:?}", about("openssl-3-5"));
+    assert!(about("openssl").version.starts_with("4.0."), "{:?}", about("openssl"));
+}
+
+#[test]
+#[ignore = "wants Go, and builds a pre-release"]
+fn go_and_the_next_rustls_do_every_row_as_asked() {
+    let peers = ["go", "rustls-0-24"];
+    let (report, _) = every_row("every-row-of-others", "release", Accounting::Neutral, &peers);
+    for row in &report.rows {
+        let asked = &row.row;
+        let stored = asked.resumption == Some(Resumption::Stateful);
+        let unable: &[&str] = match (asked.task, asked.version) {
+            (Task::Memory, _) => &["go"],
+            (_, Version::Tls12) if stored => &["go"],
+            _ if asked.early_data > 0 => &["go"],
+            _ => &[],
+        };
+        as_asked(row, &peers, unable);
+    }
+}
+
+#[test]
+fn workers_with_lock_files_of_their_own_have_the_same_aws_lc() {
+    let locked = |folder: &str| {
+        let path = format!("{}/../{folder}/Cargo.lock", env!("CARGO_MANIFEST_DIR"));
+        let lock = std::fs::read_to_string(path).unwrap();
+        ["aws-lc-rs", "aws-lc-sys"].map(|package| locked_version(&lock, package).to_owned())
+    };
+    for worker in ["workers/rustls-0-24", "workers/s2n-tls"] {
+        assert_eq!(locked(worker), locked("."), "{worker}");
     }
 }
 
@@ -66,7 +107,7 @@ fn published_rows_are_done_by_libraries_in_c() {
     assert!(page.contains("PUBLISHED ACCOUNTING"));
 }
 
-const C_PEERS: [&str; 2] = ["openssl", "boringssl"];
+const C_PEERS: [&str; 3] = ["openssl", "openssl-3-5", "boringssl"];
 
 /// In published accounting groups are the library's choice, which must be the row's.
 fn group_as_asked(row: &RowReport, peers: &[&str]) {

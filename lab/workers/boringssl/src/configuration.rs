@@ -15,7 +15,7 @@ use boring::ssl::{
 use boring::x509::store::{X509Store, X509StoreBuilder};
 use boring::x509::{X509, X509Name};
 use boring_sys as ffi;
-use lab_scenario::{Chain, Files, Group, Resumption, Row, Scheme, Suite, Unable, Version};
+use lab_scenario::{Chain, Files, Group, Resumption, Row, Scheme, Unable, Version};
 
 use crate::session;
 
@@ -95,10 +95,10 @@ fn both(row: &Row) -> Result<SslContextBuilder> {
     };
     builder.set_min_proto_version(Some(version))?;
     builder.set_max_proto_version(Some(version))?;
-    match tls13_suite(row.suite) {
-        None => builder.set_strict_cipher_list(row.suite.name())?,
-        Some(suite) => {
-            let context = builder.as_ptr();
+    match row.version {
+        Version::Tls12 => builder.set_strict_cipher_list(row.suite.name())?,
+        Version::Tls13 => {
+            let (context, suite) = (builder.as_ptr(), row.suite.number());
             // SAFETY: one suite is told, and there is one.
             if unsafe { ffi::SSL_CTX_set1_tls13_ciphers(context, &suite, ptr::null(), 1) } != 1 {
                 return Err(ErrorStack::get().into());
@@ -154,16 +154,6 @@ fn ed25519_key(pem: &[u8]) -> Result<PKey<Private>> {
 const ED25519_KEY: &[u8] = &[
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
-
-/// The registered number of a suite of TLS 1.3.
-fn tls13_suite(suite: Suite) -> Option<u16> {
-    match suite {
-        Suite::Aes128GcmSha256 => Some(0x1301),
-        Suite::Aes256GcmSha384 => Some(0x1302),
-        Suite::ChaCha20Poly1305Sha256 => Some(0x1303),
-        _ => None,
-    }
-}
 
 /// BoringSSL's name for it.
 fn group(group: Group) -> &'static str {

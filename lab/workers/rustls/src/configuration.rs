@@ -1,4 +1,4 @@
-//! How rustls is configured for a row, and what it tells of a connection; shared by its two workers.
+//! Who rustls is, how it is configured for a row, and what it tells of a connection; shared by its two workers.
 //!
 //! Must not know: how connections are driven.
 
@@ -6,13 +6,14 @@ use std::fs;
 use std::sync::Arc;
 
 use lab_scenario::{
-    Accounting, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+    About, Accounting, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable,
+    Version, locked_version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{
     ClientConfig, CommonState, HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig,
@@ -28,11 +29,47 @@ const SESSIONS: usize = 1024;
 /// The same in rustls-bench.
 const PUBLISHED_SESSIONS: usize = 128;
 
+/// Both sides' configurations for a row.
+pub(crate) struct Configured {
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) name: ServerName<'static>,
+}
+
+impl Configured {
+    pub(crate) fn new(
+        row: &Row,
+        files: &Files,
+        provider: &Arc<CryptoProvider>,
+    ) -> std::result::Result<Self, Unable> {
+        let name = ServerName::try_from(files.server_name())?;
+        let client = Arc::new(client(row, files, provider)?);
+        Ok(Self { client, server: Arc::new(server(row, files, provider)?), name })
+    }
+}
+
+/// Who the library is, driven through this interface.
+pub(crate) fn about(interface: &str) -> About {
+    let lock = include_str!("../../../Cargo.lock");
+    About {
+        library: "rustls".to_owned(),
+        version: locked_version(lock, "rustls").to_owned(),
+        crypto: format!(
+            "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
+            locked_version(lock, "aws-lc-rs"),
+            locked_version(lock, "aws-lc-sys")
+        ),
+        interface: interface.to_owned(),
+        build: "release, thin LTO, one codegen unit".to_owned(),
+        ..About::default()
+    }
+}
+
 fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
 }
 
-pub(crate) fn client(
+fn client(
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
@@ -70,7 +107,7 @@ pub(crate) fn client_that_trusts(
     Ok(config)
 }
 
-pub(crate) fn server(
+fn server(
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,

@@ -11,14 +11,15 @@ use rustls::pki_types::pem::PemObject;
 use rustls::sign::SigningKey;
 
 use crate::Rustls;
-use crate::configuration::{client_that_trusts, server_that_shows};
+use crate::configuration::{Configured, client_that_trusts, server_that_shows};
 
 pub(crate) fn load(
     shared: &Rustls,
     row: &Row,
     material: &Material,
 ) -> std::result::Result<Loaded<Rustls>, Unable> {
-    let Rustls { client, server, name, provider, files } = shared;
+    let Rustls { configured, provider, files } = shared;
+    let Configured { client, server, name } = configured;
     let (mut client, mut server) = (Arc::clone(client), Arc::clone(server));
     match material {
         Material::Key(pem) => {
@@ -33,8 +34,9 @@ pub(crate) fn load(
             client = Arc::new(client_that_trusts(pem, row, files, provider)?);
         }
     }
-    let (name, provider) = (name.clone(), Arc::clone(provider));
-    Ok(Loaded::Configured(Rustls { client, server, name, provider, files: files.clone() }))
+    let configured = Configured { client, server, name: name.clone() };
+    let (provider, files) = (Arc::clone(provider), files.clone());
+    Ok(Loaded::Configured(Rustls { configured, provider, files }))
 }
 
 struct OwnKey(Arc<dyn SigningKey>, SignatureScheme);
