@@ -14,7 +14,7 @@ use crate::fit;
 use crate::peers::{self, Builder};
 use crate::process::Launch;
 use crate::report::{Report, Settings};
-use crate::run::{Order, Scratch, allocator, chains, run, select};
+use crate::run::{self, Order, Scratch, allocator, chains, run, select};
 use crate::{certificates, compare, table};
 
 #[derive(Parser)]
@@ -28,6 +28,8 @@ struct Cli {
 enum Command {
     /// Builds the workers, measures, and leaves report.json and report.html.
     Run(Box<Run>),
+    /// Counts what each side of a row executes, by purpose, and adds it to the report.
+    Profile(Box<Profile>),
     /// Prints the rows and the workers there are, or the floor of a row.
     List(List),
     /// Prints what changed from one report to another.
@@ -92,6 +94,27 @@ struct Run {
 }
 
 #[derive(Args)]
+struct Profile {
+    /// Rows: ids, parts of ids, or sections.
+    #[arg(required = true)]
+    rows: Vec<String>,
+    /// Peers: names of workers.
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Prints so many functions of each purpose, too.
+    #[arg(long, default_value_t = 0)]
+    functions: usize,
+    /// The allocator of all workers, as for `run`.
+    #[arg(long, default_value = "auto")]
+    allocator: String,
+    /// Where the report is, or goes.
+    #[arg(long, default_value = "lab-report")]
+    out: PathBuf,
+    #[command(flatten)]
+    places: Places,
+}
+
+#[derive(Args)]
 struct List {
     /// Prints the cryptographic calls that make up the floor of this row.
     #[arg(long, value_name = "ROW")]
@@ -127,6 +150,15 @@ pub fn main() -> Result<()> {
             let report = run(&order)?;
             print!("{}", table::render(&report));
             println!("\nreport: {}", order.out.join("report.html").display());
+            Ok(())
+        }
+        Command::Profile(order) => {
+            let functions = order.functions;
+            let order = order.order()?;
+            for profile in run::profile(&order)? {
+                println!("{}", profile.render(functions));
+            }
+            println!("report: {}", order.out.join("report.html").display());
             Ok(())
         }
         Command::List(list) => list.print(),
@@ -175,7 +207,40 @@ impl Run {
             out: self.out,
             workers: self.places.workers,
             builder,
-            launch: Launch { preload, figures: None, pin: self.pin, limit },
+            launch: Launch { preload, pin: self.pin, limit, ..Launch::default() },
+        })
+    }
+}
+
+impl Profile {
+    fn order(self) -> Result<Order> {
+        let (allocator, preload) = allocator(&self.allocator)?;
+        let builder = self.places.builder()?;
+        let cpus = fit::cpus();
+        let settings = Settings {
+            cpus,
+            threads: fit::threads(cpus),
+            connections: fit::connections("full"),
+            mode: "profile".to_owned(),
+            accounting: "neutral".to_owned(),
+            seed: 0,
+            rounds: 0,
+            measure_ms: 0,
+            row_seconds: 0.0,
+            allocator,
+            pin: None,
+            profile: builder.profile.clone(),
+        };
+        let limit = Duration::from_secs(60);
+        Ok(Order {
+            settings,
+            rows: self.rows,
+            peers: self.peers,
+            resume: false,
+            out: self.out,
+            workers: self.places.workers,
+            builder,
+            launch: Launch { preload, limit, ..Launch::default() },
         })
     }
 }

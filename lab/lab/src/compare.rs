@@ -52,7 +52,7 @@ fn changes(old: &RowReport, new: &RowReport) -> Vec<Option<String>> {
             };
             let what = match new.row.unit(&side.side) {
                 Unit::Bytes => "size",
-                Unit::Count => "count",
+                Unit::Count | Unit::Instructions => "count",
                 Unit::Rate | Unit::Throughput | Unit::Time => "time",
             };
             let line = change(before, figure, what);

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | how a run goes | `run.rs` |
 //! | how a row is measured | `rounds.rs` |
+//! | how instructions are counted | `instructions.rs`, `callgrind.rs` |
+//! | what instructions are for | [`profile`], [`purposes`] |
 //! | how rounds become a verdict | [`statistics`] |
 //! | what is in a report | [`report`] |
 //! | how it is shown | [`table`], [`page`], `plots.rs`, [`compare`] |
@@ -14,17 +16,22 @@
 //!
 //! Must not know: any TLS library.
 
+mod callgrind;
 mod certificates;
 pub mod command;
 pub mod compare;
 mod counter;
 mod fit;
+mod instructions;
 pub mod machine;
 pub mod page;
 mod peers;
 mod plots;
 mod process;
+pub mod profile;
+mod profile_page;
 mod progress;
+pub mod purposes;
 pub mod random;
 pub mod report;
 mod rounds;

@@ -8,11 +8,12 @@ use std::fmt::{self, Write};
 use lab_scenario::{Task, Unit};
 
 use crate::plots;
+use crate::profile_page;
 use crate::report::{Figure, Report, RowReport, SideReport};
 use crate::statistics::Verdict;
 use crate::table::{rate, told_bytes};
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("profile.css"));
 
 /// Bars, in the units of their drawing.
 const BAR_WIDTH: f64 = 400.0;
@@ -46,6 +47,7 @@ fn write_page(page: &mut String, report: &Report) -> fmt::Result {
         }
         figures(page, report, row)?;
     }
+    profile_page::render(page, report)?;
     machine(page, report)?;
     writeln!(page, "</body>\n</html>")
 }

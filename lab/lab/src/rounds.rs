@@ -13,6 +13,7 @@ use lab_scenario::protocol::{Reply, Request};
 use lab_scenario::{Distribution, Measurement, Row, Task};
 
 use crate::counter::Counter;
+use crate::instructions;
 use crate::machine::Watch;
 use crate::peers::Peer;
 use crate::process::{Launch, Process};
@@ -56,6 +57,9 @@ impl Bench<'_> {
         random: &mut Random,
         progress: &dyn Fn(usize),
     ) -> RowReport {
+        if row.task == Task::Instructions {
+            return instructions::measure(row, self.peers, self.launch, self.certificates);
+        }
         let (start, watch) = (Instant::now(), Watch::start());
         let limit = Duration::from_secs_f64(self.settings.row_seconds);
         let (mut failures, mut unable) = (BTreeMap::new(), BTreeMap::new());

@@ -17,6 +17,7 @@ use crate::machine::Machine;
 use crate::page;
 use crate::peers::{self, Builder, Peer, Worker};
 use crate::process::Launch;
+use crate::profile::Profile;
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::report::{PeerReport, Report, SCHEMA, Settings};
@@ -43,7 +44,7 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
     let path = order.out.join("report.json");
     let workers = peers::discover(&order.workers)?;
-    let (peers, told) = gather(order, &workers)?;
+    let (peers, told) = gather(&order.peers, &workers, &order.builder, &order.launch)?;
     let mut report = Report {
         schema: SCHEMA,
         started: now(),
@@ -52,6 +53,7 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
         machine: Machine::describe(),
         peers: told,
         rows: Vec::new(),
+        profiles: Vec::new(),
     };
     if order.resume && path.exists() {
         report = take_up(Report::read(&path)?, &report)?;
@@ -93,6 +95,44 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     Ok(report)
 }
 
+/// Takes profiles of these rows, and adds them to the report in `out`, or to a new one.
+pub(crate) fn profile(order: &Order) -> Result<Vec<Profile>> {
+    let rows = select(&order.rows, false)?;
+    fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
+    let path = order.out.join("report.json");
+    let workers = peers::discover(&order.workers)?;
+    let (peers, told) = gather(&order.peers, &workers, &order.builder, &order.launch)?;
+    let mut report = match path.exists() {
+        true => Report::read(&path)?,
+        false => Report {
+            schema: SCHEMA,
+            started: now(),
+            updated: now(),
+            settings: order.settings.clone(),
+            machine: Machine::describe(),
+            peers: told,
+            rows: Vec::new(),
+            profiles: Vec::new(),
+        },
+    };
+    let certificates = Scratch::new(&order.out.join("certificates"))?;
+    certificates::make(certificates.path(), &chains(&rows))?;
+    let mut taken = Vec::new();
+    for row in &rows {
+        let spinner = ProgressBar::new_spinner().with_message(format!("counting {}", row.id));
+        spinner.enable_steady_tick(Duration::from_millis(200));
+        let profile = Profile::take(row, &peers, &order.launch, certificates.path());
+        spinner.finish_and_clear();
+        let profile = profile?;
+        report.profiles.retain(|old| old.row.id != profile.row.id);
+        report.profiles.push(profile.clone());
+        report.profiles.sort_by_key(|each| place(&each.row));
+        write(&report, &order.out)?;
+        taken.push(profile);
+    }
+    Ok(taken)
+}
+
 /// Leaves the report in both its forms.
 fn write(report: &Report, out: &Path) -> Result<()> {
     report.write(&out.join("report.json"))?;
@@ -122,8 +162,13 @@ fn is_an_id(name: &str) -> bool {
 }
 
 /// Builds and starts each peer once. One that cannot be is told and left out.
-fn gather(order: &Order, workers: &[Worker]) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
-    let mut wanted = order.peers.clone();
+fn gather(
+    asked: &[String],
+    workers: &[Worker],
+    builder: &Builder,
+    launch: &Launch,
+) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
+    let mut wanted = asked.to_vec();
     if wanted.is_empty() {
         wanted = workers.iter().map(|worker| worker.name.clone()).collect();
     }
@@ -135,8 +180,8 @@ fn gather(order: &Order, workers: &[Worker]) -> Result<(Vec<Peer>, Vec<PeerRepor
         let worker = peers::find(workers, name)?;
         let spinner = ProgressBar::new_spinner().with_message(format!("building {name}"));
         spinner.enable_steady_tick(Duration::from_millis(200));
-        let built = worker.build(&order.builder);
-        let peer = built.and_then(|program| worker.introduce(name, &program, &order.launch));
+        let built = worker.build(builder);
+        let peer = built.and_then(|program| worker.introduce(name, &program, launch));
         spinner.finish_and_clear();
         let mut entry = PeerReport {
             name: name.clone(),

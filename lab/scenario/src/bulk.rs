@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::handshake::Pair;
-use crate::library::{Endpoint, Library, Result};
+use crate::library::{Endpoint, Library, Result, Unable};
 use crate::meter::Meter;
 use crate::protocol::Measurement;
 use crate::row::Row;
+use crate::spans::Span;
 use crate::worker::Prepared;
 
 const SEND: usize = 0;
@@ -59,7 +60,7 @@ impl<L: Library> Bulk<L> {
             pair,
             client,
             server,
-            meter: Meter::new(),
+            meter: Meter::new().counted_as([Span::Send, Span::Receive]),
             // No two parts of a batch alike would be too much; no two bytes of a record in a row are.
             data: (0..size).map(|at| (at % 251) as u8).collect(),
             writes,
@@ -132,5 +133,11 @@ impl<L: Library> Prepared for Bulk<L> {
             done: self.done.clone(),
             ..Measurement::default()
         })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).try_for_each(|_| self.transfer()).map_err(Unable::Failed)?;
+        let repetitions = count * self.writes as u64;
+        Ok(Measurement { repetitions, done: self.done.clone(), ..Measurement::default() })
     }
 }

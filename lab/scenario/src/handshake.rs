@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use crate::check::{check, describe};
 use crate::distribution::Distribution;
-use crate::library::{Endpoint, Library, Result};
+use crate::library::{Endpoint, Library, Result, Unable};
 use crate::meter::Meter;
 use crate::protocol::Measurement;
 use crate::row::{Row, Task};
+use crate::spans::Span;
 use crate::worker::Prepared;
 
 /// Parts of the meter.
@@ -26,6 +27,14 @@ const CREATE_SERVER: usize = 3;
 const SERVER: usize = 4;
 const DROP_SERVER: usize = 5;
 const PARTS: usize = 6;
+
+/// Whose instructions the parts are, in the order above.
+const SPANS: [Span; PARTS] =
+    [Span::Client, Span::Client, Span::Nobody, Span::Server, Span::Server, Span::Nobody];
+
+/// In rows of connections that are made and dropped.
+const SPANS_OF_SET_UP: [Span; PARTS] =
+    [Span::Client, Span::Nobody, Span::Client, Span::Server, Span::Nobody, Span::Server];
 
 /// For so long handshakes are made before any is measured.
 const WARM_UP: Duration = Duration::from_millis(20);
@@ -59,7 +68,7 @@ impl<L: Library> Pair<L> {
             library,
             row: row.clone(),
             shared: false,
-            meter: Meter::new(),
+            meter: Meter::new().counted_as(SPANS),
             client_buffers: L::Client::buffers(row, at_once),
             server_buffers: L::Server::buffers(row, at_once),
             wire: Vec::with_capacity(at_once),
@@ -209,6 +218,16 @@ impl<L: Library> Prepared for Handshakes<L> {
             done: self.done.clone(),
         })
     }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        let pair = &mut self.pair;
+        let resumed = pair.row.resumption.is_some();
+        for _ in 0..count {
+            let (client, server) = pair.connect(resumed).map_err(Unable::Failed)?;
+            pair.drop_both(client, server);
+        }
+        Ok(Measurement { repetitions: count, done: self.done.clone(), ..Measurement::default() })
+    }
 }
 
 /// Connections made ready and dropped without a byte on the wire.
@@ -221,6 +240,7 @@ impl<L: Library> SetUps<L> {
     pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
         // That these connections would work is part of what the row says.
         let mut handshakes = Handshakes::new(library, row)?;
+        handshakes.pair.meter = Meter::new().counted_as(SPANS_OF_SET_UP);
         for _ in 0..100 {
             handshakes.pair.set_up()?;
         }
@@ -261,5 +281,10 @@ impl<L: Library> Prepared for SetUps<L> {
             done: self.done.clone(),
             ..Measurement::default()
         })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).try_for_each(|_| self.pair.set_up()).map_err(Unable::Failed)?;
+        Ok(Measurement { repetitions: count, done: self.done.clone(), ..Measurement::default() })
     }
 }

@@ -8,6 +8,7 @@
 //! | speak the protocol in another language | [`protocol`], and lab/README.md |
 //! | see what a handshake is held to | `check.rs` |
 //! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
+//! | see how its instructions are counted | `spans.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
 
@@ -24,6 +25,7 @@ mod meter;
 pub mod protocol;
 pub mod row;
 pub mod rows;
+mod spans;
 mod threads;
 mod version;
 mod worker;
@@ -35,6 +37,7 @@ pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
 pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
+pub use spans::Span;
 pub use threads::{Strand, Threads};
 pub use version::locked_version;
 pub use worker::{Prepared, Worker, serve};

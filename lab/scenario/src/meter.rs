@@ -4,10 +4,12 @@
 //! spans in one library and more in another, so that cost is measured at the start and taken off each.
 //! Some libraries move bytes from and to the transport by calling back from within their work; what stands
 //! for a system call there is taken out of the span by [`untimed`].
-//! Must not know: what a part is.
+//! Must not know: what a part is. Next: `spans.rs`, for repetitions that are counted and not timed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
+
+use crate::spans::{self, Span};
 
 thread_local! {
     /// What [`untimed`] took out since the last span of this thread began.
@@ -19,6 +21,9 @@ thread_local! {
 ///
 /// It reads the clock, so less than some 50 ns of work is better left in.
 pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
+    if spans::are_counted() {
+        return spans::untimed(action);
+    }
     let start = Instant::now();
     let result = action();
     let taken = start.elapsed();
@@ -33,6 +38,7 @@ pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
 #[derive(Clone)]
 pub struct Meter<const PARTS: usize> {
     parts: [Part; PARTS],
+    spans: [Span; PARTS],
     clock: Duration,
 }
 
@@ -47,7 +53,17 @@ impl<const PARTS: usize> Meter<PARTS> {
     #[must_use]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
-        Self { parts: [Part::default(); PARTS], clock: cost_of_clock() }
+        Self {
+            parts: [Part::default(); PARTS],
+            spans: [Span::Nobody; PARTS],
+            clock: cost_of_clock(),
+        }
+    }
+
+    /// Says whose the instructions of each part are, where these are counted.
+    #[must_use]
+    pub fn counted_as(self, spans: [Span; PARTS]) -> Self {
+        Self { spans, ..self }
     }
 
     /// Forgets what was measured.
@@ -57,6 +73,9 @@ impl<const PARTS: usize> Meter<PARTS> {
 
     /// Times `action` as a span of part `PART`.
     pub fn time<const PART: usize, T>(&mut self, action: impl FnOnce() -> T) -> T {
+        if spans::are_counted() {
+            return self.spans[PART].run(action);
+        }
         TAKEN_OUT.set(Part::default());
         let start = Instant::now();
         let result = action();

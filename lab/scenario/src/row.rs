@@ -59,6 +59,8 @@ pub enum Task {
     Latency,
     /// What connections take up: bytes for each, and how often memory was asked for.
     Memory,
+    /// Instructions of each side: of a handshake, or of a write if the row says how large one is.
+    Instructions,
 }
 
 /// What a side's figure counts. Less is better in all of them.
@@ -74,6 +76,8 @@ pub enum Unit {
     Bytes,
     /// A number of things.
     Count,
+    /// Instructions of one repetition.
+    Instructions,
 }
 
 /// The percentiles of a distribution that are judged; others are told.
@@ -223,6 +227,7 @@ impl Row {
             Task::Bulk => vec!["send".to_owned(), "receive".to_owned()],
             Task::Threads => self.threads.iter().map(|count| threads(*count)).collect(),
             Task::Latency => of_both(&JUDGED.map(|(name, _)| name)),
+            Task::Instructions => self.counted().sides(),
             Task::Memory => [of_both(&MEMORY), vec![RESIDENT.to_owned()]].concat(),
         }
     }
@@ -236,7 +241,19 @@ impl Row {
             Task::Latency => Unit::Time,
             Task::Memory if side.ends_with(ALLOCATIONS) => Unit::Count,
             Task::Memory => Unit::Bytes,
+            Task::Instructions => Unit::Instructions,
         }
+    }
+
+    /// The row as a worker does it in one thread while a program around it counts or watches.
+    #[must_use]
+    pub fn counted(&self) -> Self {
+        let task = match self.task {
+            Task::Instructions if self.write_size > 0 => Task::Bulk,
+            Task::Instructions | Task::Threads | Task::Latency => Task::Handshake,
+            task => task,
+        };
+        Self { task, ..self.clone() }
     }
 
     /// The groups to configure on both sides, best first: the row's, and the curve of an ECDSA leaf
@@ -254,7 +271,7 @@ impl Row {
     pub fn title(&self) -> String {
         let mut parts = vec![format!("TLS {}", self.version)];
         parts.push(match (self.task, self.resumption, self.version) {
-            (Task::Bulk, ..) => format!("{}, {}", self.suite, bytes(self.write_size)),
+            _ if self.write_size > 0 => format!("{}, {}", self.suite, bytes(self.write_size)),
             (Task::SetUp, ..) => "a connection made and dropped".to_owned(),
             (_, None, _) => "full".to_owned(),
             (_, Some(Resumption::Stateful), Version::Tls12) => "by session id".to_owned(),
@@ -262,7 +279,7 @@ impl Row {
             (_, Some(Resumption::Stateful), _) => "by stateful ticket".to_owned(),
             (_, Some(Resumption::Stateless), _) => "by stateless ticket".to_owned(),
         });
-        if self.task != Task::Bulk {
+        if self.write_size == 0 {
             let key_exchange = self.version == Version::Tls13 || self.resumption.is_none();
             parts.extend(key_exchange.then(|| self.group.to_string()));
             parts.extend(self.resumption.is_none().then(|| self.chain.to_string()));

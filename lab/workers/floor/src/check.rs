@@ -30,7 +30,7 @@ pub(crate) fn print_calls(row: &Row) -> Result<()> {
             return Ok(());
         }
         Task::Memory => return Err("memory is the libraries' affair".into()),
-        Task::Handshake | Task::Threads | Task::Latency => {}
+        Task::Handshake | Task::Threads | Task::Latency | Task::Instructions => {}
     }
     let sizes = Sizes { chain: 2500, signature: 256 };
     let calls = calls::of(row, sizes);
@@ -48,7 +48,7 @@ pub(crate) fn check(row: &Row, files: &str) -> Result<()> {
     match row.task {
         Task::SetUp | Task::Memory => return Err("there are no calls in it".into()),
         Task::Bulk => return bulk::Bulk::new(row).measure(REPEAT).map(|_| ()),
-        Task::Handshake | Task::Threads | Task::Latency => {}
+        Task::Handshake | Task::Threads | Task::Latency | Task::Instructions => {}
     }
     let files = Files::new(Path::new(files));
     let mut loops = Handshakes::new(row, &files)?;
