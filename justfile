@@ -88,6 +88,10 @@ peers FEATURES:
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
 
+# Where the instructions of rows go, by purpose: `just lab-profile resumed-12-stateless --peers tercel,rustls,floor`.
+lab-profile *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- profile {{ FLAGS }}
+
 # The lab's own tests, with rustls as the only foreign peer.
 test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings

@@ -120,7 +120,7 @@ pub(crate) fn bare(name: &str) -> &str {
     let of_aws_lc = name.strip_prefix("aws_lc_").filter(|rest| rest.starts_with(version));
     let name = of_aws_lc.map_or(name, |rest| rest.trim_start_matches(version));
     let name = name.split_once('@').map_or(name, |(name, _version)| name);
-    let made = [".part.", ".constprop.", ".isra.", ".cold", ".llvm."];
+    let made = [" [clone ", ".part.", ".constprop.", ".isra.", ".cold", ".llvm."];
     let end = made.iter().filter_map(|made| name.find(made)).min().unwrap_or(name.len());
     &name[..end]
 }
