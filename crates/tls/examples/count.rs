@@ -1,5 +1,5 @@
 //! Counts heap allocations per handshake and side; with arguments `run ROW N` it only performs N
-//! handshakes of a row, for callgrind; with `resume N` it polls an empty coroutine N times.
+//! handshakes of a row, for callgrind; with `rows` it names the rows; with `resume N` it polls an empty coroutine N times.
 
 #[path = "pair/mod.rs"]
 mod pair;
@@ -17,6 +17,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["run", row, count] => run(row.parse().expect("a row"), count.parse().expect("a number")),
+        ["rows"] => ROWS.iter().for_each(|row| println!("{}", row.name)),
         ["resume", count] => tercel::resume_empty_coroutine(count.parse().expect("a number")),
         _ => allocations(),
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, CertificateRevocationListDer, SignatureVerificationAlgorithm};
 
 use super::ChainVerifier;
+use super::remembered::VerifiedSignatures;
 use crate::algorithms::CertificateAlgorithm;
 use crate::ocsp::OcspPolicy;
 use crate::revocation::{Revocation, RevocationPolicy, UnreadableCrl};
@@ -19,6 +20,7 @@ pub struct ChainVerifierBuilder {
     revocation: Revocation,
     ocsp: OcspPolicy,
     algorithms: Vec<&'static CertificateAlgorithm>,
+    remember_signatures: bool,
 }
 
 impl ChainVerifierBuilder {
@@ -29,6 +31,7 @@ impl ChainVerifierBuilder {
             revocation: Revocation::default(),
             ocsp: OcspPolicy::default(),
             algorithms: CertificateAlgorithm::ALL.to_vec(),
+            remember_signatures: true,
         }
     }
 
@@ -60,10 +63,28 @@ impl ChainVerifierBuilder {
         self
     }
 
-    /// What certificates and OCSP responses may be signed with, the preferred first, instead of [`CertificateAlgorithm::ALL`].
+    /// What certificates and OCSP responses may be signed with, the preferred first, instead of
+    /// [`CertificateAlgorithm::ALL`]. One named twice counts once.
     #[must_use]
     pub fn algorithms(mut self, algorithms: &[&'static CertificateAlgorithm]) -> Self {
-        self.algorithms = algorithms.to_vec();
+        self.algorithms.clear();
+        for algorithm in algorithms {
+            if !self.algorithms.iter().any(|known| core::ptr::eq(*known, *algorithm)) {
+                self.algorithms.push(algorithm);
+            }
+        }
+        self
+    }
+
+    /// Whether signatures of certificates that were found good in an accepted chain are remembered (default: true), as
+    /// digests, up to 1024 of them in 32 KiB. A chain seen again then costs two or three digests instead of as many
+    /// signatures. All else is checked every time: dates, names, usages, constraints, revocation, staples.
+    ///
+    /// How long a verification takes tells whether one of its certificates was met before. Where that matters between
+    /// those who share a verifier, give each a verifier of its own, or turn this off.
+    #[must_use]
+    pub fn remember_signatures(mut self, remember: bool) -> Self {
+        self.remember_signatures = remember;
         self
     }
 
@@ -85,6 +106,7 @@ impl ChainVerifierBuilder {
             ocsp: self.ocsp,
             algorithms: self.algorithms,
             for_path_building,
+            remembered: self.remember_signatures.then(VerifiedSignatures::new).flatten(),
         })
     }
 }

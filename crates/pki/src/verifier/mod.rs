@@ -5,6 +5,7 @@
 
 mod builder;
 mod limits;
+mod remembered;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::revocation::Revocation;
 use crate::roots::{Roots, sequence};
 
 pub use builder::{ChainVerifierBuilder, NothingTrusted};
+use remembered::{VerifiedSignatures, Visit};
 
 /// What the leaf is used for. Its extended key usage, if it has one, must allow it, as must every authority's.
 /// RFC 5280 4.2.1.12
@@ -61,6 +63,7 @@ pub struct ChainVerifier {
     algorithms: Vec<&'static CertificateAlgorithm>,
     /// The same as `algorithms`, in the form path building takes.
     for_path_building: Vec<&'static dyn SignatureVerificationAlgorithm>,
+    remembered: Option<VerifiedSignatures>,
 }
 
 impl ChainVerifier {
@@ -116,12 +119,13 @@ impl ChainVerifier {
     ) -> Result<Trust, RefusalReason> {
         let (leaf_der, intermediates) = chain.split_first().ok_or(RefusalReason::EmptyChain)?;
         let leaf = EndEntityCert::try_from(leaf_der)?;
+        let visit = self.remembered.as_ref().map(Visit::new);
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
             check_validity(leaf_der, now)?;
             None
         } else {
             limits::check(intermediates)?;
-            let path = self.build_path(usage, &leaf, intermediates, now);
+            let path = self.build_path(usage, &leaf, intermediates, now, visit.as_ref());
             Some(path.map_err(|reason| self.sharpen(reason, chain, &leaf))?)
         };
         if let Some(name) = name {
@@ -130,6 +134,9 @@ impl ChainVerifier {
         // A pinned leaf rests on no authority, so none is heard about it.
         let Some(path) = path else { return Ok(Trust::Pin) };
         self.check_status(&path, leaf_der, ocsp, now)?;
+        if let Some(visit) = visit {
+            visit.accept();
+        }
         Ok(Trust::Anchor)
     }
 
@@ -139,21 +146,28 @@ impl ChainVerifier {
         leaf: &'p EndEntityCert<'p>,
         intermediates: &'p [CertificateDer<'p>],
         now: UnixTime,
+        visit: Option<&Visit<'_>>,
     ) -> Result<VerifiedPath<'p>, RefusalReason> {
         let usage = match usage {
             Usage::Server => KeyUsage::server_auth(),
             Usage::Client => KeyUsage::client_auth(),
         };
         let lists = self.revocation.lists();
-        Ok(leaf.verify_for_usage(
-            &self.for_path_building,
-            self.roots.anchors(),
-            intermediates,
-            now,
-            usage,
-            self.revocation.options(&lists),
-            None,
-        )?)
+        let build = |algorithms: &[&dyn SignatureVerificationAlgorithm]| {
+            leaf.verify_for_usage(
+                algorithms,
+                self.roots.anchors(),
+                intermediates,
+                now,
+                usage,
+                self.revocation.options(&lists),
+                None,
+            )
+        };
+        Ok(match visit {
+            Some(visit) => visit.with_algorithms(&self.algorithms, build)?,
+            None => build(&self.for_path_building)?,
+        })
     }
 
     /// What the peer stapled, against the policy and the leaf's own demand. That holds only if a response was asked for:

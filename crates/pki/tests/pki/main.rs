@@ -15,5 +15,6 @@ mod ocsp;
 mod paths;
 mod pins;
 mod reasons;
+mod remembered;
 mod revocation;
 mod support;

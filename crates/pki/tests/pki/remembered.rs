@@ -1,0 +1,125 @@
+//! Chains seen before: their signatures are remembered, and nothing else is.
+
+use std::time::Instant;
+
+use pki_types::CertificateDer;
+use rcgen::{CertificateRevocationListParams, KeyIdMethod, RevokedCertParams, SerialNumber};
+use rcgen::{RevocationReason, date_time_ymd};
+use tercel_pki::{ChainVerifier, RefusalReason, Trust, Usage};
+
+use crate::support::verify_name;
+use crate::support::{Pki, at, leaf_params, name, now, patch, reason, roots, service, verify};
+
+/// The leaf, not valid any more at the second moment.
+const LATER: u64 = 2_300_000_000;
+
+#[test]
+fn dates_names_and_usage_of_a_known_chain_are_still_checked() {
+    let pki = Pki::new();
+    let (verifier, chain) = (pki.verifier(), pki.chain(&service()));
+    for _ in 0..2 {
+        verify(&verifier, &chain).unwrap();
+        let service = name("service.example");
+        let expired = verifier.verify(Usage::Server, &chain, Some(&service), None, at(LATER));
+        assert!(matches!(reason(expired), RefusalReason::Expired { .. }));
+        let early = verifier.verify(Usage::Server, &chain, Some(&service), None, at(0));
+        assert!(matches!(reason(early), RefusalReason::NotYetValid { .. }));
+        let other = verify_name(&verifier, &chain, "other.example");
+        assert_eq!(reason(other), RefusalReason::NameMismatch);
+        let client = verifier.verify(Usage::Client, &chain, None, None, now());
+        assert_eq!(reason(client), RefusalReason::NotForThisUsage);
+    }
+}
+
+#[test]
+fn a_known_chain_with_any_bit_of_a_signature_changed_is_refused() {
+    let pki = Pki::new();
+    let (verifier, chain) = (pki.verifier(), pki.chain(&service()));
+    verify(&verifier, &chain).unwrap();
+    for position in 0..chain.len() {
+        let der = &chain[position];
+        // The last bytes are the signature's.
+        for byte in der.len() - 60..der.len() {
+            let mut forged = der.to_vec();
+            forged[byte] ^= 1;
+            let mut presented = chain.clone();
+            presented[position] = CertificateDer::from(forged);
+            verify(&verifier, &presented).unwrap_err();
+        }
+    }
+    verify(&verifier, &chain).unwrap();
+}
+
+#[test]
+fn a_known_signature_does_not_vouch_for_other_content() {
+    let pki = Pki::new();
+    let (verifier, chain) = (pki.verifier(), pki.chain(&service()));
+    verify(&verifier, &chain).unwrap();
+    let forged = patch(&chain[0], b"service.example", b"serviss.example", 1);
+    let presented = [forged, chain[1].clone()];
+    let refused = verify_name(&verifier, &presented, "serviss.example");
+    assert_eq!(reason(refused), RefusalReason::BadSignature);
+}
+
+#[test]
+fn a_chain_known_to_one_verifier_means_nothing_to_another() {
+    let (pki, stranger) = (Pki::new(), Pki::new());
+    let chain = pki.chain(&service());
+    verify(&pki.verifier(), &chain).unwrap();
+    verify(&stranger.verifier(), &chain).unwrap_err();
+    // Nor does a path that ends in no anchor, once it was walked.
+    let verifier = ChainVerifier::builder(roots(&[&stranger.root])).build().unwrap();
+    for _ in 0..2 {
+        verify(&verifier, &chain).unwrap_err();
+    }
+}
+
+#[test]
+fn a_known_chain_can_be_revoked() {
+    let pki = Pki::new();
+    let mut leaf = service();
+    leaf.serial_number = Some(SerialNumber::from(7_u64));
+    let chain = pki.chain(&leaf);
+    let list = CertificateRevocationListParams {
+        this_update: date_time_ymd(2026, 1, 1),
+        next_update: date_time_ymd(2027, 1, 1),
+        crl_number: SerialNumber::from(1_u64),
+        issuing_distribution_point: None,
+        revoked_certs: vec![RevokedCertParams {
+            serial_number: SerialNumber::from(7_u64),
+            revocation_time: date_time_ymd(2026, 2, 1),
+            reason_code: Some(RevocationReason::KeyCompromise),
+            invalidity_date: None,
+        }],
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    let list = list.signed_by(&pki.intermediate).unwrap();
+    let policy = tercel_pki::RevocationPolicy { end_entity_only: true, ..Default::default() };
+    let verifier = ChainVerifier::builder(pki.roots()).crl(list.der()).unwrap();
+    let verifier = verifier.revocation_policy(policy).build().unwrap();
+    // Another leaf makes the intermediate's signature known.
+    let mut good = leaf_params(&["service.example"]);
+    good.serial_number = Some(SerialNumber::from(8_u64));
+    for _ in 0..2 {
+        verify(&verifier, &pki.chain(&good)).unwrap();
+        assert_eq!(reason(verify(&verifier, &chain)), RefusalReason::Revoked);
+    }
+}
+
+#[test]
+fn a_chain_seen_before_costs_less_unless_that_is_turned_off() {
+    let pki = Pki::new();
+    let chain = pki.chain(&service());
+    let time = |verifier: &ChainVerifier| {
+        assert_eq!(verify(verifier, &chain).unwrap(), Trust::Anchor);
+        let once = || {
+            let start = Instant::now();
+            verify(verifier, &chain).unwrap();
+            start.elapsed()
+        };
+        (0..20).map(|_| once()).min().unwrap()
+    };
+    let forgetful = ChainVerifier::builder(pki.roots()).remember_signatures(false).build().unwrap();
+    // Two signatures of ECDSA against two digests: a factor of ten and more.
+    assert!(time(&pki.verifier()) * 2 < time(&forgetful));
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Compares what does not depend on the machine's mood with what is committed in tools/perf-baseline.txt: instructions
+# per handshake and side in our own functions (Rust's; AWS-LC's and the C library's are left out), heap
+# allocations, sizes of futures, bytes of a connection. More than 2 % above the baseline fails; more than 2 % below says
+# that the baseline should be renewed.
+# usage: tools/perf-check.sh DIRECTORY-OF-THE-EXAMPLES [--renew]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+examples=$1
+baseline=tools/perf-baseline.txt
+n=20
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+command -v valgrind >/dev/null || { echo "absent: valgrind"; exit 0; }
+
+# ours FILE: self cost of functions with Rust's mangled names in a callgrind output.
+ours() {
+  awk '
+    function name(text) {
+      id = text; sub(/\).*/, ")", id)
+      if (text ~ /\) /) { rest = text; sub(/^[^)]*\) /, "", rest); names[id] = rest }
+      return names[id]
+    }
+    /^c?fn=/ {
+      text = $0; sub(/^c?fn=/, "", text); called = name(text)
+      if ($0 ~ /^fn=/) current = called
+      next
+    }
+    /^calls=/ { inclusive = 1; next }
+    /^[-+*0-9]/ { if (inclusive) inclusive = 0; else if (current ~ /^_(ZN|R)/) sum += $NF }
+    END { print sum + 0 }' "$1"
+}
+
+# instructions FUNCTION ROW COUNT: ours, executed inside FUNCTION.
+instructions() {
+  valgrind --quiet --tool=callgrind --demangle=no --callgrind-out-file="$out/callgrind" --collect-atstart=no \
+    "--toggle-collect=*$1*" "$examples/count" run "$2" "$3" >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
+  ours "$out/callgrind"
+}
+
+# Names as a line of the baseline has them: one word.
+word() { tr -d ',' | tr -s ' ' '_'; }
+
+measure() {
+  echo "compiler $(rustc --version | cut -d' ' -f2)"
+  local row names side one two
+  mapfile -t names < <("$examples/count" rows)
+  for row in "${!names[@]}"; do
+    for side in client server; do
+      one=$(instructions "${side}_step" "$row" "$n")
+      two=$(instructions "${side}_step" "$row" $((2 * n)))
+      echo "instructions/$(word <<<"${names[$row]}")/$side $(((two - one) / n))"
+    done
+  done
+  "$examples/count" | sed -nE 's/^  (.*[^ ]) +client +([0-9]+) .*server +([0-9]+) .*/\1|\2|\3/p' |
+    while IFS='|' read -r name client server; do
+      name=$(word <<<"$name")
+      printf 'allocations/%s/client %s\nallocations/%s/server %s\n' "$name" "$client" "$name" "$server"
+    done
+  "$examples/size" | awk '
+    /^right after/ { part = "connected"; next }
+    /^idle/ { part = "idle"; next }
+    /, parked/ { part = "parked"; next }
+    /^[a-z]/ { part = $1; next }
+    part == "handshake" { print "future/" $1, $2; next }
+    part == "values" { print "value/" $1, $2; next }
+    match($0, /(client|server): +[0-9]+ bytes/) {
+      said = substr($0, RSTART, RLENGTH); row = substr($0, 3, RSTART - 3)
+      gsub(/,/, "", row); gsub(/ +$/, "", row); gsub(/ +/, "_", row)
+      split(said, words, /[: ]+/)
+      print "bytes-" part "/" row "/" words[1], words[2]
+    }'
+}
+
+measure >"$out/now"
+if [ "${2:-}" = --renew ]; then
+  cp "$out/now" "$baseline"
+  echo "$baseline renewed: $(wc -l <"$baseline") figures"
+  exit 0
+fi
+awk '
+  NR == FNR { was[$1] = $2; next }
+  $1 == "compiler" { other = $2 != was["compiler"]; compiler = $2; next }
+  !($1 in was) { print "not in the baseline: " $1; bad++; next }
+  {
+    seen[$1] = 1
+    # Another compiler makes other instructions of the same text.
+    if (other && $1 ~ /^instructions/) { skipped++; next }
+    compared++
+    if ($2 > was[$1] * 1.02) { printf "worse: %s was %d, is %d\n", $1, was[$1], $2; bad++ }
+    if ($2 < was[$1] * 0.98) { printf "better: %s was %d, is %d: renew the baseline\n", $1, was[$1], $2; better++ }
+  }
+  END {
+    for (name in was) if (name != "compiler" && !(name in seen)) { print "gone: " name; bad++ }
+    if (skipped) printf "absent: compiler %s of the baseline; %d counts of instructions not compared\n", was["compiler"], skipped
+    printf "%d figures compared with the baseline: %d worse or missing, %d better\n", compared, bad, better
+    exit bad > 0
+  }' "$baseline" "$out/now"
