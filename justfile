@@ -92,6 +92,10 @@ lab *FLAGS:
 lab-profile *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- profile {{ FLAGS }}
 
+# Whether the lab's published accounting agrees with the programs it follows; tools/cross-check.sh says what it wants.
+cross-check RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH ROUNDS="5":
+    tools/cross-check.sh {{ quote(RUSTLS_BENCH) }} {{ quote(OPENSSL_BENCH) }} {{ quote(BORINGSSL_BENCH) }} {{ ROUNDS }}
+
 # The lab's own tests, with rustls as the only foreign peer.
 test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
@@ -100,6 +104,19 @@ test-lab:
 # Every row with the workers that `test-lab` leaves out, because their libraries take long to build.
 test-lab-full:
     cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers -- --ignored
+
+# Whether a library ties with itself, as it must: some minutes on a quiet machine.
+lab-aa PEER="rustls" *FLAGS="": && (lab-aa-verdict)
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- run --full --minutes 10 \
+        --rows bulk,full,resumed --peers {{ PEER }},{{ PEER }}@2 --out lab-report/aa {{ FLAGS }}
+
+[private]
+lab-aa-verdict:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- aa lab-report/aa/report.json
+
+# The lab's pages in headless Chromium: no complaints, no sideways scrolling on a phone, pictures to look at.
+lab-page-check:
+    tools/lab-page-check.sh
 
 # What the wrappers of crates/crypto cost over the bare foreign calls.
 bench-crypto:

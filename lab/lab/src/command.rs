@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
-use lab_scenario::rows;
+use lab_scenario::{Accounting, rows};
 
 use crate::fit;
 use crate::peers::{self, Builder};
-use crate::process::Launch;
+use crate::process::{self, Launch};
 use crate::report::{Report, Settings};
-use crate::run::{self, Order, Scratch, allocator, chains, run, select};
-use crate::{certificates, compare, table};
+use crate::run::{self, Order, Scratch, allocator, allocators_of_programs, chains, run, select};
+use crate::{certificates, compare, markdown, same, table};
 
 #[derive(Parser)]
 #[command(name = "lab", about = "Measures TLS libraries side by side.")]
@@ -38,6 +38,25 @@ enum Command {
         old: PathBuf,
         /// The new one.
         new: PathBuf,
+        /// Leaves a page of it here, too.
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Prints the table of a report.
+    Table {
+        /// The report.json.
+        report: PathBuf,
+        /// As Markdown, a line for each side of each row.
+        #[arg(long)]
+        markdown: bool,
+        /// The peer whose verdicts stand in it: the first of the report, if none is named.
+        #[arg(long, value_name = "PEER", requires = "markdown")]
+        of: Option<String>,
+    },
+    /// Says of a report in which workers took part twice whether each tied with itself.
+    Aa {
+        /// The report.json.
+        report: PathBuf,
     },
 }
 
@@ -55,6 +74,10 @@ struct Run {
     /// Peers: names of workers. `NAME@2` lets a worker take part a second time.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
+    /// How libraries are timed: `neutral`, all alike, or `published`, each as the program behind its published
+    /// figures does it.
+    #[arg(long, default_value = "neutral", value_parser = accounting)]
+    accounting: Accounting,
     /// Goes on with the report that an interrupted run left.
     #[arg(long)]
     resume: bool,
@@ -62,7 +85,7 @@ struct Run {
     #[arg(long)]
     pin: Option<u32>,
     /// The allocator of all workers: `auto` (jemalloc or mimalloc if installed), `system`, `jemalloc`,
-    /// `mimalloc`, or the path of a library.
+    /// `mimalloc`, or the path of a library. In published accounting `auto` gives each what its program has.
     #[arg(long, default_value = "auto")]
     allocator: String,
     /// How many threads work at once in rows of threads. Default: from 1 to 1.5 times the processors.
@@ -83,9 +106,13 @@ struct Run {
     /// Milliseconds of one measurement.
     #[arg(long)]
     measure_ms: Option<u64>,
-    /// Seconds after which a row is undecided.
+    /// Seconds after which a row that has its rounds is undecided.
     #[arg(long)]
     row_seconds: Option<f64>,
+    /// Minutes for all rows together, builds left out: measurements are as long as that allows, and what a
+    /// row leaves falls to the others.
+    #[arg(long, conflicts_with_all = ["row_seconds", "measure_ms"])]
+    minutes: Option<f64>,
     /// Seconds for which a worker may be silent before it is ended.
     #[arg(long, default_value_t = 60.0)]
     time_limit: f64,
@@ -162,8 +189,28 @@ pub fn main() -> Result<()> {
             Ok(())
         }
         Command::List(list) => list.print(),
-        Command::Compare { old, new } => {
-            print!("{}", compare::render(&Report::read(&old)?, &Report::read(&new)?));
+        Command::Compare { old, new, html } => {
+            let (old, new) = (Report::read(&old)?, Report::read(&new)?);
+            print!("{}", compare::render(&old, &new));
+            let Some(file) = html else { return Ok(()) };
+            let page = compare::page(&old, &new);
+            std::fs::write(&file, page).with_context(|| format!("{}", file.display()))
+        }
+        Command::Table { report, markdown, of } => {
+            let report = Report::read(&report)?;
+            match markdown {
+                true => print!("{}", markdown::render(&report, of.as_deref())?),
+                false => print!("{}", table::render(&report)),
+            }
+            Ok(())
+        }
+        Command::Aa { report } => {
+            let outcome = same::judge(&Report::read(&report)?);
+            print!("{outcome}");
+            ensure!(
+                outcome.is_good(),
+                "fewer than 19 of 20 sides tie, or a ratio is more than 2 % off"
+            );
             Ok(())
         }
     }
@@ -178,8 +225,13 @@ impl Run {
         };
         let row_seconds = self.row_seconds.unwrap_or(row_seconds);
         ensure!(row_seconds.is_finite() && row_seconds >= 0.0, "--row-seconds {row_seconds}");
+        let positive = |minutes: f64| minutes.is_finite() && minutes > 0.0;
+        ensure!(self.minutes.is_none_or(positive), "--minutes {:?}", self.minutes);
+        self.pin.map_or(Ok(()), process::can_pin)?;
         let limit = Duration::try_from_secs_f64(self.time_limit).context("--time-limit")?;
-        let (allocator, preload) = allocator(&self.allocator)?;
+        let as_programs = self.accounting == Accounting::Published && self.allocator == "auto";
+        let (allocator, preload) =
+            if as_programs { allocators_of_programs()? } else { allocator(&self.allocator)? };
         let builder = self.places.builder()?;
         let cpus = fit::cpus();
         let or =
@@ -189,11 +241,12 @@ impl Run {
             threads: or(self.threads, fit::threads(cpus)),
             connections: or(self.connections, fit::connections(mode)),
             mode: mode.to_owned(),
-            accounting: "neutral".to_owned(),
+            accounting: self.accounting,
             seed: self.seed,
             rounds: self.rounds.unwrap_or(rounds),
             measure_ms: self.measure_ms.unwrap_or(measure_ms),
             row_seconds,
+            minutes: self.minutes,
             allocator,
             pin: self.pin,
             profile: builder.profile.clone(),
@@ -207,9 +260,14 @@ impl Run {
             out: self.out,
             workers: self.places.workers,
             builder,
-            launch: Launch { preload, pin: self.pin, limit, ..Launch::default() },
+            launch: Launch { preload, as_programs, pin: self.pin, limit, ..Launch::default() },
         })
     }
+}
+
+fn accounting(name: &str) -> Result<Accounting, String> {
+    let named = Accounting::ALL.into_iter().find(|each| each.name() == name);
+    named.ok_or_else(|| format!("there are: {}", Accounting::ALL.map(Accounting::name).join(", ")))
 }
 
 impl Profile {
@@ -222,11 +280,12 @@ impl Profile {
             threads: fit::threads(cpus),
             connections: fit::connections("full"),
             mode: "profile".to_owned(),
-            accounting: "neutral".to_owned(),
+            accounting: Accounting::Neutral,
             seed: 0,
             rounds: 0,
             measure_ms: 0,
             row_seconds: 0.0,
+            minutes: None,
             allocator,
             pin: None,
             profile: builder.profile.clone(),
@@ -294,7 +353,7 @@ fn print_floor(program: &Path, row: &str) -> Result<()> {
 
 fn check_floor(program: &Path, row: &str) -> Result<()> {
     let scratch = Scratch::new(&std::env::temp_dir().join(format!("lab-{}", std::process::id())))?;
-    let rows = select(&[row.to_owned()], false)?;
+    let rows = select(&[row.to_owned()], Accounting::Neutral, false)?;
     certificates::make(scratch.path(), &chains(&rows))?;
     let status = Process::new(program).arg("--check").arg(row).arg(scratch.path()).status()?;
     ensure!(status.success(), "the floor of {row:?} was not found to be the sum of its calls");

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use lab_scenario::Program;
 use lab_scenario::protocol::{Reply, Request};
 
 /// How workers are started, the same for all.
@@ -20,6 +21,8 @@ use lab_scenario::protocol::{Reply, Request};
 pub(crate) struct Launch {
     /// An allocator loaded ahead of the C library's.
     pub(crate) preload: Option<PathBuf>,
+    /// Whether only workers that follow a program with an allocator of its own get that.
+    pub(crate) as_programs: bool,
     /// Where a counter of allocations keeps its figures.
     pub(crate) figures: Option<PathBuf>,
     /// A program that runs the worker, and its arguments.
@@ -28,6 +31,26 @@ pub(crate) struct Launch {
     pub(crate) pin: Option<u32>,
     /// For how long a worker may say nothing, beyond what it was asked to measure.
     pub(crate) limit: Duration,
+}
+
+impl Launch {
+    /// How a worker that follows this program is started.
+    pub(crate) fn of(&self, program: Option<Program>) -> Self {
+        let mut launch = self.clone();
+        if self.as_programs && program != Some(Program::RustlsBench) {
+            launch.preload = None;
+        }
+        launch
+    }
+}
+
+/// Whether a program can be kept on this CPU.
+pub(crate) fn can_pin(cpu: u32) -> Result<()> {
+    let mut command = Command::new("taskset");
+    let output = command.arg("-c").arg(cpu.to_string()).arg("true").output();
+    let output = output.context("--pin wants the program taskset")?;
+    ensure!(output.status.success(), "--pin {cpu}: there is no such CPU, or it is not for us");
+    Ok(())
 }
 
 /// Lines of a worker's standard error that are kept.

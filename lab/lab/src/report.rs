@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use lab_scenario::{About, Distribution, Row};
+use lab_scenario::{About, Accounting, Distribution, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
@@ -16,7 +16,7 @@ use crate::profile::Profile;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 4;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,16 +45,18 @@ pub struct Report {
 pub struct Settings {
     /// `quick`, `standard` or `full`.
     pub mode: String,
-    /// How libraries are treated: `neutral`.
-    pub accounting: String,
+    /// How libraries are timed.
+    pub accounting: Accounting,
     /// Of the order of peers, and of resampling.
     pub seed: u64,
     /// The fewest rounds of a row.
     pub rounds: usize,
     /// Milliseconds of one measurement.
     pub measure_ms: u64,
-    /// Seconds that a row may take.
+    /// Seconds that a row may take, once it has its rounds.
     pub row_seconds: f64,
+    /// Minutes that all rows may take together, if that was asked; then `row_seconds` is what falls to each.
+    pub minutes: Option<f64>,
     /// The allocator of all workers.
     pub allocator: String,
     /// The CPU that workers were kept on.
@@ -176,6 +178,12 @@ impl Report {
         let beside = path.with_extension("json.new");
         fs::write(&beside, serde_json::to_vec_pretty(self)?)?;
         fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
+    }
+
+    /// How many rows were disturbed by other programs.
+    #[must_use]
+    pub fn noisy_rows(&self) -> usize {
+        self.rows.iter().filter(|row| row.noisy).count()
     }
 
     /// What a reader calls this peer.

@@ -8,12 +8,12 @@ mod common;
 
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
-use lab_scenario::{Resumption, Task, Version, rows};
+use lab_scenario::{Accounting, Resumption, Task, Version, rows};
 
 #[test]
 fn every_worker_does_every_row_as_asked() {
     let peers = ["tercel", "rustls", "rustls-unbuffered", "floor"];
-    let (report, page) = every_row("every-row", "dev", &peers);
+    let (report, page) = every_row("every-row", "dev", Accounting::Neutral, &peers);
     assert!(page.contains("client parked"));
     for peer in &report.peers {
         assert!(peer.about.as_ref().unwrap().crypto.contains("aws-lc-sys 0."), "{peer:?}");
@@ -32,19 +32,55 @@ fn every_worker_does_every_row_as_asked() {
 #[test]
 #[ignore = "builds OpenSSL and BoringSSL"]
 fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
-    let (report, _) = every_row("every-row-in-c", "release", &["openssl", "boringssl"]);
+    let (report, _) = every_row("every-row-in-c", "release", Accounting::Neutral, &C_PEERS);
     for row in &report.rows {
         let stored = row.row.resumption == Some(Resumption::Stateful);
         let unable: &[&str] = match row.row.version {
             Version::Tls13 if stored => &["boringssl"],
             _ => &[],
         };
-        as_asked(row, &["openssl", "boringssl"], unable);
+        as_asked(row, &C_PEERS, unable);
+    }
+}
+
+#[test]
+fn published_rows_are_done_by_those_who_follow_a_program() {
+    let peers = ["tercel", "rustls", "rustls-unbuffered", "floor"];
+    let (report, _) = every_row("published", "dev", Accounting::Published, &peers);
+    for row in &report.rows {
+        as_asked(row, &["tercel", "rustls"], &["floor", "rustls-unbuffered"]);
+        group_as_asked(row, &["tercel", "rustls"]);
+    }
+}
+
+#[test]
+#[ignore = "builds OpenSSL and BoringSSL"]
+fn published_rows_are_done_by_libraries_in_c() {
+    let (report, page) = every_row("published-in-c", "release", Accounting::Published, &C_PEERS);
+    for row in &report.rows {
+        as_asked(row, &C_PEERS, &[]);
+        group_as_asked(row, &C_PEERS);
+    }
+    assert!(page.contains("PUBLISHED ACCOUNTING"));
+}
+
+const C_PEERS: [&str; 2] = ["openssl", "boringssl"];
+
+/// In published accounting groups are the library's choice, which must be the row's.
+fn group_as_asked(row: &RowReport, peers: &[&str]) {
+    let exchanges = row.row.version == Version::Tls13 || row.row.resumption.is_none();
+    for peer in peers.iter().filter(|_| exchanges && row.row.task != Task::Bulk) {
+        assert_eq!(row.done[*peer]["group"], row.row.group.name(), "{peer} {}", row.row.id);
     }
 }
 
 /// All rows, measured for a moment each, by peers none of which may be missing.
-fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
+fn every_row(
+    test: &str,
+    profile: &str,
+    accounting: Accounting,
+    peers: &[&str],
+) -> (Report, String) {
     let place = Place::new(test);
     // Instructions are counted by a test of their own, for fewer rows.
     let ids: Vec<_> = rows::all()
@@ -55,6 +91,7 @@ fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers");
     let output = lab()
         .args(["run", "--profile", profile, "--peers", &peers.join(","), "--allocator", "system"])
+        .args(["--accounting", accounting.name()])
         .args(["--rounds", "1", "--measure-ms", "8", "--row-seconds", "0", "--workers", workers])
         .args(["--threads", "1,3", "--connections", "20,40,80", "--rows", &ids.join(",")])
         .arg("--out")
@@ -65,8 +102,12 @@ fn every_row(test: &str, profile: &str, peers: &[&str]) -> (Report, String) {
     let report = place.report();
     assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
-    // One drawing for each row of threads, one for each side of a row of latency.
-    assert_eq!(page.matches("<svg class=\"plot\"").count(), 6 + 2 * 6);
+    // Two drawings for each row of threads and of latency, one for each side of the sweep.
+    let all = rows::of(accounting);
+    let count = |task| all.iter().filter(|row| row.task == task).count();
+    let sweep = usize::from(all.iter().any(|row| row.section == "write sizes"));
+    let plots = 2 * (count(Task::Threads) + count(Task::Latency) + sweep);
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), plots);
     assert!(!page.contains("NaN"), "a figure of nothing");
     assert_eq!(report.rows.iter().map(|row| row.row.id.clone()).collect::<Vec<_>>(), ids);
     (report, page)

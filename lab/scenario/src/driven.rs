@@ -5,13 +5,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::accounting::Accounting;
 use crate::allocations::Allocations;
 use crate::bulk::Bulk;
 use crate::files::Files;
 use crate::handshake::{Handshakes, SetUps};
 use crate::library::{Library, Result, Unable};
 use crate::memory::Memory;
-use crate::protocol::{About, VERSION};
+use crate::protocol::{About, NO_PROGRAM, VERSION};
 use crate::row::{Row, Task};
 use crate::threads::Threads;
 use crate::worker::{Prepared, Worker};
@@ -38,7 +39,7 @@ where
     L: Library + 'static,
 {
     fn about(&self) -> About {
-        About { protocol: VERSION, repeats: true, ..L::about() }
+        About { protocol: VERSION, program: L::PROGRAM, repeats: true, ..L::about() }
     }
 
     fn prepare(
@@ -46,6 +47,9 @@ where
         row: &Row,
         files: &Files,
     ) -> std::result::Result<Box<dyn Prepared>, Unable> {
+        if row.accounting == Accounting::Published && L::PROGRAM.is_none() {
+            return Err(Unable::cannot(NO_PROGRAM));
+        }
         let library = Arc::new(L::configure(row, files)?);
         let prepared: Box<dyn Prepared> = match row.task {
             Task::Handshake => Box::new(Handshakes::new(library, row).map_err(Unable::Failed)?),

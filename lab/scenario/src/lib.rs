@@ -7,11 +7,13 @@
 //! | add a worker of another kind | implement [`Worker`] and [`Prepared`] |
 //! | speak the protocol in another language | [`protocol`], and lab/README.md |
 //! | see what a handshake is held to | `check.rs` |
+//! | see which spans count, and for whom | `accounting.rs` |
 //! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
 //! | see how its instructions are counted | `spans.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
 
+mod accounting;
 mod allocations;
 mod bulk;
 mod check;
@@ -19,6 +21,7 @@ mod distribution;
 mod driven;
 mod files;
 mod handshake;
+mod ledger;
 mod library;
 mod memory;
 mod meter;
@@ -30,6 +33,7 @@ mod threads;
 mod version;
 mod worker;
 
+pub use accounting::{Accounting, Program};
 pub use distribution::Distribution;
 pub use driven::Driven;
 pub use files::Files;

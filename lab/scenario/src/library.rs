@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::accounting::Program;
 use crate::files::Files;
 use crate::protocol::About;
 use crate::row::{Group, Row, Scheme, Suite, Version};
@@ -22,6 +23,9 @@ pub trait Library: Sized + Send + Sync {
     type Client: Endpoint;
     /// A server's end.
     type Server: Endpoint;
+
+    /// The program that published accounting follows; `None` if the library has none.
+    const PROGRAM: Option<Program> = None;
 
     /// Who the library is.
     fn about() -> About;
@@ -67,7 +71,8 @@ pub trait Endpoint {
     /// The library's.
     fn advance(&mut self, buffers: &mut Self::Buffers) -> Result<()>;
 
-    /// Not timed: appends to `wire` what is to be sent.
+    /// Not timed: appends to `wire` what is to be sent. More may be left, for the next call; nothing appended
+    /// means that nothing is.
     ///
     /// # Errors
     /// The library's.

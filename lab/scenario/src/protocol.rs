@@ -9,11 +9,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounting::Program;
 use crate::distribution::Distribution;
 use crate::row::Row;
 
 /// Raised when an old worker could not be understood any more.
 pub const VERSION: u32 = 1;
+
+/// Why a library has no figures in published accounting.
+pub const NO_PROGRAM: &str = "no program of its own has published figures";
 
 /// What the controller asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,6 +89,9 @@ pub struct About {
     /// Whether it answers [`Request::Repeat`], with each side's work in a function of its own as in `spans.rs`.
     #[serde(default)]
     pub repeats: bool,
+    /// The program that it follows in published accounting. Without one it is not asked for that.
+    #[serde(default)]
+    pub program: Option<Program>,
 }
 
 /// What was measured. Times are nanoseconds for one repetition, sizes bytes for one connection.

@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounting::Accounting;
+
 /// One thing to measure. Both sides are held to all of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
@@ -15,6 +17,10 @@ pub struct Row {
     pub section: String,
     /// Whether it belongs to a quick run.
     pub quick: bool,
+    /// Whose way of counting is followed. Where it is [`Accounting::Published`], what the program leaves to the
+    /// library is not pinned: see [`Row::pins_groups`].
+    #[serde(default)]
+    pub accounting: Accounting,
     /// What is done.
     pub task: Task,
     /// The protocol version.
@@ -264,6 +270,14 @@ impl Row {
         let curve = self.version == Version::Tls12 && chains.contains(&Some(Chain::EcdsaP256));
         let curve = (curve && self.group != Group::Secp256r1).then_some(Group::Secp256r1);
         [self.group].into_iter().chain(curve).collect()
+    }
+
+    /// Whether the groups have to be set for the row's to be agreed on. In published accounting they are not where
+    /// the library's own list leads to it.
+    #[must_use]
+    pub fn pins_groups(&self) -> bool {
+        let own = self.version == Version::Tls12 || self.group == Group::X25519MlKem768;
+        self.accounting == Accounting::Neutral || !own
     }
 
     /// What the row is about, in one line.

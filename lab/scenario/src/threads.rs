@@ -7,6 +7,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+use crate::accounting::Accounting;
 use crate::library::Result;
 use crate::protocol::Measurement;
 use crate::row::{self, JUDGED, Row, Task};
@@ -59,7 +60,7 @@ impl Prepared for Threads {
             if self.row.task == Task::Latency {
                 whole.sides = percentiles(&mut whole.distributions, &parts);
             } else {
-                whole.sides.insert(row::threads(*count), together(&parts)?);
+                whole.sides.insert(row::threads(*count), together(&parts, self.row.accounting)?);
             }
         }
         Ok(whole)
@@ -72,16 +73,22 @@ impl Prepared for Threads {
 
 /// Nanoseconds of the servers for one handshake of so many threads: the mean over all handshakes, by the
 /// number of threads. The sum of the threads' own rates would be more than there is where threads wait for a
-/// processor, since those that wait elsewhere than in a server's span seem to have one to themselves.
+/// processor, since those that wait elsewhere than in a server's span seem to have one to themselves. That sum
+/// is what was published.
 #[allow(clippy::cast_precision_loss)]
-fn together(parts: &[Measurement]) -> Result<f64> {
-    let (mut spent, mut handshakes) = (0.0, 0.0);
+fn together(parts: &[Measurement], accounting: Accounting) -> Result<f64> {
+    let (mut spent, mut handshakes, mut rates) = (0.0, 0.0, 0.0);
     for part in parts {
         let repetitions = part.repetitions as f64;
-        spent += repetitions * part.sides.get("server").ok_or("no time of the server")?;
+        let time = part.sides.get("server").ok_or("no time of the server")?;
+        spent += repetitions * time;
         handshakes += repetitions;
+        rates += 1.0 / time;
     }
-    Ok(spent / handshakes / parts.len() as f64)
+    Ok(match accounting {
+        Accounting::Neutral => spent / handshakes / parts.len() as f64,
+        Accounting::Published => 1.0 / rates,
+    })
 }
 
 /// Adds up the threads' distributions, and takes the percentiles that are judged.
@@ -142,6 +149,16 @@ mod tests {
         assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
         // 2500 ns each, two at once.
         assert!((measured.sides["2 threads"] - 1250.0).abs() < 1e-9, "{:?}", measured.sides);
+    }
+
+    #[test]
+    fn the_published_rate_of_threads_is_the_sum_of_theirs() {
+        let mut threads = prepared(Task::Threads, &[1, 2]);
+        threads.row.accounting = Accounting::Published;
+        let measured = threads.measure(Duration::ZERO).unwrap();
+        assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
+        // 2000 and 3000 ns.
+        assert!((measured.sides["2 threads"] - 1200.0).abs() < 1e-9, "{:?}", measured.sides);
     }
 
     #[test]

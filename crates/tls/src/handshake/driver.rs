@@ -320,8 +320,7 @@ impl Driver {
         }
         self.early_data_left = None;
         self.opener.install(keys.protection()?);
-        let tls13 = keys.traffic_secret().is_some();
-        if tls13 && self.side == Side::Server && self.read_keys.is_none() {
+        if keys.is_tls13() && self.side == Side::Server && self.read_keys.is_none() {
             self.opener.expect_plain_alert();
         }
         self.read_keys = Some(keys);

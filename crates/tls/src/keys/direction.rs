@@ -12,6 +12,8 @@ use crate::record::protection::{Construction, Protection};
 /// Keys of one direction. A secret, so that a transport other than records can make its own keys from it.
 pub(crate) enum Keys {
     Tls13(TrafficSecret),
+    /// TLS 1.3, while the handshake lasts: expanded already, for these are never updated.
+    Handshake13(WriteKey),
     Tls12(WriteKey),
 }
 
@@ -20,6 +22,7 @@ impl Keys {
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         match self {
             Self::Tls13(secret) => secret.protection(),
+            Self::Handshake13(key) => Protection::tls13(key.algorithm, key.key(), key.iv()),
             Self::Tls12(key) => Protection::tls12(key.algorithm, key.key(), key.iv()),
         }
     }
@@ -28,6 +31,7 @@ impl Keys {
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
         let (algorithm, construction) = match self {
             Self::Tls13(secret) => (secret.algorithm(), Construction::Tls13),
+            Self::Handshake13(key) => (key.algorithm, Construction::Tls13),
             Self::Tls12(key) => (key.algorithm, Construction::tls12(key.algorithm)),
         };
         Protection::parked(algorithm, construction, sequence)
@@ -37,23 +41,27 @@ impl Keys {
     pub(crate) fn write_key(&self) -> WriteKey {
         match self {
             Self::Tls13(secret) => secret.write_key(),
-            Self::Tls12(key) => key.duplicate(),
+            Self::Handshake13(key) | Self::Tls12(key) => key.duplicate(),
         }
     }
 
-    /// TLS 1.3: the traffic secret.
+    /// TLS 1.3, once the handshake is over: the traffic secret.
     pub(crate) fn traffic_secret(&self) -> Option<&TrafficSecret> {
         match self {
             Self::Tls13(secret) => Some(secret),
-            Self::Tls12(_) => None,
+            Self::Handshake13(_) | Self::Tls12(_) => None,
         }
+    }
+
+    pub(crate) fn is_tls13(&self) -> bool {
+        !matches!(self, Self::Tls12(_))
     }
 
     /// All of it.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Tls13(secret) => secret.as_bytes(),
-            Self::Tls12(key) => key.bytes.as_bytes(),
+            Self::Handshake13(key) | Self::Tls12(key) => key.bytes.as_bytes(),
         }
     }
 
@@ -104,7 +112,7 @@ impl WriteKey {
         self.bytes.as_bytes().get(self.algorithm.key_len()..).unwrap_or_default()
     }
 
-    fn duplicate(&self) -> Self {
+    pub(crate) fn duplicate(&self) -> Self {
         Self { algorithm: self.algorithm, bytes: self.bytes.duplicate() }
     }
 }

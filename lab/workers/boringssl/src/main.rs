@@ -6,24 +6,32 @@
 //!
 //! BoringSSL asks for bytes from within its calls; that copy is not timed, as for other libraries. A server of
 //! TLS 1.3 holds its tickets back until it writes; an empty write sends them, as its header says.
+//!
+//! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
 
 mod configuration;
+#[path = "../../openssl/src/memory.rs"]
+mod memory;
+mod published;
 mod session;
 #[path = "../../openssl/src/transport.rs"]
 mod transport;
 
 use std::ffi::{CString, c_int};
 use std::process::ExitCode;
+use std::ptr;
 
 use boring::error::ErrorStack;
 use boring::ssl::{Ssl, SslContext, SslVersion};
 use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Resumption, Row, Scheme, Sink,
-    Suite, Unable, Version, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result,
+    Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
 };
 
+use memory::Memory;
+use published::Shared;
 use transport::Wire;
 
 fn main() -> ExitCode {
@@ -39,11 +47,15 @@ struct BoringSsl {
     /// Whether the server has tickets to send after a handshake of TLS 1.3.
     tickets: bool,
     resumption: Option<Resumption>,
+    /// The session that all clients resume in published accounting, and only there.
+    published: Option<Shared>,
 }
 
 impl Library for BoringSsl {
     type Client = Side<true>;
     type Server = Side<false>;
+
+    const PROGRAM: Option<Program> = Some(Program::OpensslBench);
 
     fn about() -> About {
         let lock = include_str!("../Cargo.lock");
@@ -60,21 +72,30 @@ impl Library for BoringSsl {
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         configuration::can(row)?;
         session::keep(None);
+        let published = row.accounting == Accounting::Published;
+        let (client, server) = if published {
+            (published::client(row, files)?, published::server(row, files)?)
+        } else {
+            (configuration::client(row, files)?, configuration::server(row, files)?)
+        };
         Ok(Self {
-            client: configuration::client(row, files)?,
-            server: configuration::server(row, files)?,
+            client,
+            server,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
             version: row.version,
             tickets: row.version == Version::Tls13 && row.tickets > 0,
             resumption: row.resumption,
+            published: published.then(Shared::default),
         })
     }
 
     fn client(&self) -> Result<Self::Client> {
         session::forget_arrived();
-        let mut side = Side::new(&self.client)?;
-        side.ssl.param_mut().set_host(self.host)?;
+        let mut side = Side::new(&self.client, self.published.is_some())?;
+        if self.published.is_none() {
+            side.ssl.param_mut().set_host(self.host)?;
+        }
         let ssl = side.ssl.as_ptr();
         // SAFETY: the connection is ours, and BoringSSL copies the name.
         let set = unsafe {
@@ -85,6 +106,14 @@ impl Library for BoringSsl {
             return Err(ErrorStack::get().into());
         }
         if self.resumption.is_none() {
+            return Ok(side);
+        }
+        if let Some(shared) = &self.published {
+            match shared.session() {
+                // SAFETY: it came from a connection of the same context.
+                Some(session) => unsafe { side.ssl.set_session(session)? },
+                None => side.first = true,
+            }
             return Ok(side);
         }
         if let Some(session) = session::take() {
@@ -99,10 +128,11 @@ impl Library for BoringSsl {
     }
 
     fn server(&self) -> Result<Self::Server> {
-        let mut side = Side::new(&self.server)?;
+        let mut side = Side::new(&self.server, self.published.is_some())?;
         // SAFETY: the connection is ours.
         unsafe { ffi::SSL_set_accept_state(side.ssl.as_ptr()) };
-        side.holds_tickets = self.tickets;
+        // In published accounting the first connection alone gets them.
+        side.holds_tickets = self.tickets && self.published.as_ref().is_none_or(Shared::is_empty);
         Ok(side)
     }
 }
@@ -117,27 +147,32 @@ struct Buffers {
 /// One end of a connection.
 struct Side<const CLIENT: bool> {
     ssl: Ssl,
-    /// The connection's, which frees it.
+    /// The connection's, which frees it. Null in published accounting.
     bio: *mut ffi::BIO,
+    /// The transport of published accounting.
+    memory: Option<Memory>,
     connected: bool,
     holds_tickets: bool,
+    /// Client, published accounting: whether it reads the tickets that others resume.
+    first: bool,
 }
 
 impl<const CLIENT: bool> Side<CLIENT> {
-    fn new(context: &SslContext) -> Result<Self> {
-        let bio = transport::new()?;
+    fn new(context: &SslContext, published: bool) -> Result<Self> {
+        let bio = if published { ptr::null_mut() } else { transport::new()? };
         // Without what the crate attaches to each connection for callbacks that are not used here.
         // SAFETY: the context lives; a null pointer is no connection.
         let ssl = unsafe { ffi::SSL_new(context.as_ptr()) };
         if ssl.is_null() {
             return Err(ErrorStack::get().into());
         }
-        // SAFETY: both are ours, and the connection takes the BIO.
+        // SAFETY: both are ours, and the connection takes the BIO, if there is one.
         let ssl = unsafe {
             ffi::SSL_set_bio(ssl, bio, bio);
             Ssl::from_ptr(ssl)
         };
-        Ok(Self { ssl, bio, connected: false, holds_tickets: false })
+        let memory = published.then(|| Memory::new(ssl.as_ptr())).transpose()?;
+        Ok(Self { ssl, bio, memory, connected: false, holds_tickets: false, first: false })
     }
 
     /// Whether a call that returned `result` has to be made again once more has arrived; any other failure
@@ -152,14 +187,20 @@ impl<const CLIENT: bool> Side<CLIENT> {
 
     /// One record's data, or none if no more has come whole.
     fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
-        let (ssl, opened) = (self.ssl.as_ptr(), &mut buffers.opened);
-        let room = c_int::try_from(opened.len())?;
+        let Buffers { wire, opened } = buffers;
+        let length = self.read_into(wire, opened)?;
+        Ok(length.and_then(|length| opened.get(..length)))
+    }
+
+    /// The length of one record's data, or none.
+    fn read_into(&mut self, wire: &mut Wire, opened: &mut [u8]) -> Result<Option<usize>> {
+        let (ssl, room) = (self.ssl.as_ptr(), c_int::try_from(opened.len())?);
         // SAFETY: the buffer has the length that is told.
-        let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+        let result = transport::lend(self.bio, wire, || unsafe {
             ffi::SSL_read(ssl, opened.as_mut_ptr().cast(), room)
         });
         match usize::try_from(result) {
-            Ok(length @ 1..) => Ok(opened.get(..length)),
+            Ok(length @ 1..) => Ok(Some(length)),
             _ => self.wants_more(result).map(|()| None),
         }
     }
@@ -181,16 +222,22 @@ impl<const CLIENT: bool> Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, at_once: usize) -> Buffers {
-        Buffers { wire: Wire::new(at_once), opened: vec![0; 16 << 10] }
+    fn buffers(row: &Row, at_once: usize) -> Buffers {
+        Buffers { wire: Wire::new(at_once), opened: vec![0; published::opened(row)] }
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
-        Ok(buffers.wire.deliver(bytes))
+        match &mut self.memory {
+            Some(memory) => memory.deliver(bytes),
+            None => Ok(buffers.wire.deliver(bytes)),
+        }
     }
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-        buffers.wire.collect(wire);
+        match &mut self.memory {
+            Some(memory) => memory.collect(wire)?,
+            None => buffers.wire.collect(wire),
+        }
         Ok(())
     }
 
@@ -208,6 +255,13 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             if self.holds_tickets {
                 self.write(buffers, &[])?;
             }
+        }
+        if self.memory.is_some() {
+            // They are kept by the callback.
+            if self.first && self.read(buffers)?.is_some() {
+                return Err("data after a handshake".into());
+            }
+            return Ok(());
         }
         // Tickets.
         if buffers.wire.has_more() && self.read(buffers)?.is_some() {
@@ -253,6 +307,16 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        if self.memory.is_some() {
+            // A whole write, each record to its place.
+            let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
+            while filled < opened.len() {
+                let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };
+                filled += length;
+            }
+            sink(&opened[..filled]);
+            return Ok(());
+        }
         while let Some(data) = self.read(buffers)? {
             sink(data);
         }

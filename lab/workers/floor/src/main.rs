@@ -64,6 +64,7 @@ impl Worker for Floor {
             interface: "one-shot calls, HMAC states kept".to_owned(),
             build: "release, thin LTO, one codegen unit".to_owned(),
             repeats: true,
+            program: None,
         }
     }
 

@@ -8,8 +8,12 @@
 //! OpenSSL asks for bytes from within its calls; that copy is not timed, as for other libraries. Sessions are
 //! kept where SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) say. In TLS 1.2 it renews a ticket only if
 //! told to, which it is here, since other libraries renew it each time.
+//!
+//! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
 
 mod configuration;
+mod memory;
+mod published;
 mod session;
 mod transport;
 
@@ -19,12 +23,14 @@ use std::ptr;
 
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Row, Scheme, Sink, Suite,
-    Unable, Version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result, Row,
+    Scheme, Sink, Suite, Unable, Version, serve,
 };
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslVersion};
 
+use memory::Memory;
+use published::Shared;
 use transport::Wire;
 
 /// What the crate `openssl` is made of. It gives functions that take a callback of the right type names of
@@ -36,6 +42,12 @@ mod ffi {
         BIO_meth_set_read__fixed_rust as BIO_meth_set_read,
         BIO_meth_set_write__fixed_rust as BIO_meth_set_write,
     };
+
+    // What openssl-sys leaves out of <openssl/ssl.h>.
+    unsafe extern "C" {
+        pub(crate) fn SSL_set0_rbio(ssl: *mut SSL, bio: *mut BIO);
+        pub(crate) fn SSL_set0_wbio(ssl: *mut SSL, bio: *mut BIO);
+    }
 }
 
 fn main() -> ExitCode {
@@ -50,11 +62,15 @@ struct OpenSsl {
     /// Whether the client keeps the session of a handshake itself: in TLS 1.2.
     keeps: bool,
     early_data: bool,
+    /// The session that all clients resume in published accounting, and only there.
+    published: Option<Shared>,
 }
 
 impl Library for OpenSsl {
     type Client = Side<true>;
     type Server = Side<false>;
+
+    const PROGRAM: Option<Program> = Some(Program::OpensslBench);
 
     fn about() -> About {
         let version = openssl::version::version();
@@ -70,6 +86,17 @@ impl Library for OpenSsl {
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         session::keep(None);
+        if row.accounting == Accounting::Published {
+            return Ok(Self {
+                client: published::client(row, files)?,
+                server: published::server(row, files)?,
+                host: files.server_name(),
+                name: CString::new(files.server_name())?,
+                keeps: row.resumption.is_some(),
+                early_data: false,
+                published: Some(Shared::default()),
+            });
+        }
         Ok(Self {
             client: configuration::client(row, files)?,
             server: configuration::server(row, files)?,
@@ -77,13 +104,16 @@ impl Library for OpenSsl {
             name: CString::new(files.server_name())?,
             keeps: row.version == Version::Tls12 && row.resumption.is_some(),
             early_data: row.early_data > 0,
+            published: None,
         })
     }
 
     fn client(&self) -> Result<Self::Client> {
         session::forget_arrived();
-        let mut side = Side::new(&self.client)?;
-        side.ssl.param_mut().set_host(self.host)?;
+        let mut side = Side::new(&self.client, self.published.is_some())?;
+        if self.published.is_none() {
+            side.ssl.param_mut().set_host(self.host)?;
+        }
         let ssl = side.ssl.as_ptr();
         // SAFETY: the connection is ours, and OpenSSL copies the name.
         let set = unsafe {
@@ -94,6 +124,14 @@ impl Library for OpenSsl {
             return Err(ErrorStack::get().into());
         }
         side.keeps = self.keeps;
+        if let Some(shared) = &self.published {
+            if let Some(session) = shared.session() {
+                side.keeps = false;
+                // SAFETY: it came from a connection of the same context.
+                unsafe { side.ssl.set_session(session)? };
+            }
+            return Ok(side);
+        }
         if let Some(session) = session::take() {
             // SAFETY: it came from a connection of the same context.
             unsafe { side.ssl.set_session(&session)? };
@@ -106,7 +144,7 @@ impl Library for OpenSsl {
 
     fn server(&self) -> Result<Self::Server> {
         session::forget_issued();
-        let mut side = Side::new(&self.server)?;
+        let mut side = Side::new(&self.server, self.published.is_some())?;
         // SAFETY: the connection is ours.
         unsafe { ffi::SSL_set_accept_state(side.ssl.as_ptr()) };
         if self.early_data {
@@ -126,8 +164,10 @@ struct Buffers {
 /// One end of a connection.
 struct Side<const CLIENT: bool> {
     ssl: Ssl,
-    /// The connection's, which frees it.
+    /// The connection's, which frees it. Null in published accounting.
     bio: *mut ffi::BIO,
+    /// The transport of published accounting.
+    memory: Option<Memory>,
     state: State,
     keeps: bool,
     early_data: usize,
@@ -142,20 +182,21 @@ enum State {
 }
 
 impl<const CLIENT: bool> Side<CLIENT> {
-    fn new(context: &SslContext) -> Result<Self> {
-        let bio = transport::new()?;
+    fn new(context: &SslContext, published: bool) -> Result<Self> {
+        let bio = if published { ptr::null_mut() } else { transport::new()? };
         // Without what the crate attaches to each connection for callbacks that are not used here.
         // SAFETY: the context lives; a null pointer is no connection.
         let ssl = unsafe { ffi::SSL_new(context.as_ptr()) };
         if ssl.is_null() {
             return Err(ErrorStack::get().into());
         }
-        // SAFETY: both are ours, and the connection takes the BIO.
+        // SAFETY: both are ours, and the connection takes the BIO, if there is one.
         let ssl = unsafe {
             ffi::SSL_set_bio(ssl, bio, bio);
             Ssl::from_ptr(ssl)
         };
-        Ok(Self { ssl, bio, state: State::Handshake, keeps: false, early_data: 0 })
+        let memory = published.then(|| Memory::new(ssl.as_ptr())).transpose()?;
+        Ok(Self { ssl, bio, memory, state: State::Handshake, keeps: false, early_data: 0 })
     }
 
     /// Whether a call that returned `result` has to be made again once more has arrived; any other failure
@@ -188,14 +229,20 @@ impl<const CLIENT: bool> Side<CLIENT> {
 
     /// One record's data, or none if no more has come whole.
     fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
-        let (ssl, opened) = (self.ssl.as_ptr(), &mut buffers.opened);
-        let mut length = 0;
+        let Buffers { wire, opened } = buffers;
+        let length = self.read_into(wire, opened)?;
+        Ok(length.and_then(|length| opened.get(..length)))
+    }
+
+    /// The length of one record's data, or none.
+    fn read_into(&mut self, wire: &mut Wire, opened: &mut [u8]) -> Result<Option<usize>> {
+        let (ssl, mut length) = (self.ssl.as_ptr(), 0);
         // SAFETY: the buffer has the length that is told.
-        let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+        let result = transport::lend(self.bio, wire, || unsafe {
             ffi::SSL_read_ex(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
         });
         match result {
-            1 => Ok(opened.get(..length)),
+            1 => Ok(Some(length)),
             _ => self.wants_more(result).map(|()| None),
         }
     }
@@ -223,16 +270,22 @@ impl<const CLIENT: bool> Drop for Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, at_once: usize) -> Buffers {
-        Buffers { wire: Wire::new(at_once), opened: vec![0; 16 << 10] }
+    fn buffers(row: &Row, at_once: usize) -> Buffers {
+        Buffers { wire: Wire::new(at_once), opened: vec![0; published::opened(row)] }
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
-        Ok(buffers.wire.deliver(bytes))
+        match &mut self.memory {
+            Some(memory) => memory.deliver(bytes),
+            None => Ok(buffers.wire.deliver(bytes)),
+        }
     }
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-        buffers.wire.collect(wire);
+        match &mut self.memory {
+            Some(memory) => memory.collect(wire)?,
+            None => buffers.wire.collect(wire),
+        }
         Ok(())
     }
 
@@ -257,6 +310,13 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             if CLIENT && self.keeps {
                 session::keep(self.ssl.session().map(ToOwned::to_owned));
             }
+        }
+        if self.memory.is_some() {
+            // The first connection alone reads its tickets, which the others resume.
+            if CLIENT && self.keeps && self.read(buffers)?.is_none() {
+                session::keep(self.ssl.session().map(ToOwned::to_owned));
+            }
+            return Ok(());
         }
         // Tickets.
         if buffers.wire.has_more() && self.read(buffers)?.is_some() {
@@ -332,6 +392,16 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        if self.memory.is_some() {
+            // A whole write, each record to its place.
+            let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
+            while filled < opened.len() {
+                let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };
+                filled += length;
+            }
+            sink(&opened[..filled]);
+            return Ok(());
+        }
         while let Some(data) = self.read(buffers)? {
             sink(data);
         }

@@ -82,8 +82,11 @@ pub(crate) fn new() -> Result<*mut ffi::BIO> {
     Ok(bio)
 }
 
-/// Lends `wire` to `bio` for the time of `call`.
+/// Lends `wire` to `bio` for the time of `call`. Null is the BIO of a connection with a transport of its own.
 pub(crate) fn lend<T>(bio: *mut ffi::BIO, wire: &mut Wire, call: impl FnOnce() -> T) -> T {
+    if bio.is_null() {
+        return call();
+    }
     // SAFETY: callers hold the connection that owns the BIO. The borrow outlives `call`, after which the
     // pointer is gone.
     unsafe {

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use lab_scenario::{
-    Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+    Accounting, Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable,
+    Version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
@@ -24,6 +25,13 @@ const MAX_EARLY_DATA: u32 = 16 << 10;
 /// Sessions kept on either side.
 const SESSIONS: usize = 1024;
 
+/// The same in rustls-bench.
+const PUBLISHED_SESSIONS: usize = 128;
+
+fn is_published(row: &Row) -> bool {
+    row.accounting == Accounting::Published
+}
+
 pub(crate) fn client(
     row: &Row,
     files: &Files,
@@ -41,6 +49,7 @@ pub(crate) fn client(
     };
     config.resumption = match (row.resumption, row.version) {
         (None, _) => ClientResumption::disabled(),
+        _ if is_published(row) => ClientResumption::in_memory_sessions(PUBLISHED_SESSIONS),
         (Some(Resumption::Stateful), Version::Tls12) => {
             ClientResumption::in_memory_sessions(SESSIONS)
                 .tls12_resumption(Tls12Resumption::SessionIdOnly)
@@ -56,14 +65,19 @@ pub(crate) fn server(
     files: &Files,
     provider: &Arc<CryptoProvider>,
 ) -> std::result::Result<ServerConfig, Unable> {
-    let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
+    let mut provider = Arc::clone(provider);
+    if is_published(row) {
+        // The client alone is held to the row's suite.
+        let cipher_suites = default_provider().cipher_suites;
+        provider = Arc::new(CryptoProvider { cipher_suites, ..CryptoProvider::clone(&provider) });
+    }
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[version(row.version)])?;
     let builder = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => {
             let roots = Arc::new(roots(chain, files)?);
-            let verifier =
-                WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider)).build()?;
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build()?;
             builder.with_client_cert_verifier(verifier)
         }
     };
@@ -73,6 +87,9 @@ pub(crate) fn server(
     )?;
     match row.resumption {
         None => config.session_storage = Arc::new(NoServerSessionStorage {}),
+        Some(Resumption::Stateful) if is_published(row) => {
+            config.session_storage = ServerSessionMemoryCache::new(PUBLISHED_SESSIONS);
+        }
         Some(Resumption::Stateful) => {
             config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
         }
@@ -81,17 +98,29 @@ pub(crate) fn server(
             config.ticketer = Ticketer::new()?;
         }
     }
-    config.send_tls13_tickets = row.tickets.into();
+    if !is_published(row) {
+        config.send_tls13_tickets = row.tickets.into();
+    }
     config.max_early_data_size = if row.early_data > 0 { MAX_EARLY_DATA } else { 0 };
     Ok(config)
 }
 
-/// The default provider with the row's suite, groups and signature scheme only.
+/// The default provider with the row's suite, groups and signature scheme only; in published accounting with its
+/// suite only.
 pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
     let mut provider = default_provider();
     provider.cipher_suites.retain(|suite| self::suite(suite.suite()) == Some(row.suite));
     if provider.cipher_suites.is_empty() {
         return Err(Unable::cannot(row.suite.name()));
+    }
+    if is_published(row) {
+        // In the order of the library's default features.
+        let groups = [Group::X25519MlKem768, Group::X25519, Group::Secp256r1].map(group);
+        provider.kx_groups = groups.into_iter().chain([kx_group::SECP384R1]).collect();
+        if row.pins_groups() {
+            provider.kx_groups.retain(|each| each.name() != group(Group::X25519MlKem768).name());
+        }
+        return Ok(provider);
     }
     provider.kx_groups = row.groups().into_iter().map(group).collect();
     let schemes: &[SignatureScheme] = match row.chain.scheme() {

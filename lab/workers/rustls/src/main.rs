@@ -4,18 +4,21 @@
 //! an application, are not timed. The worker `rustls-unbuffered` drives the other ones: in this version they
 //! receive small records faster, send slower because they copy what they sealed within the call, and do the
 //! rest alike. The better of the two is what a third library is held against.
+//!
+//! In published accounting it is driven and configured as rustls-bench does it (`published.rs`).
 
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod published;
 
 use std::io::{BufRead, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, locked_version,
-    serve,
+    About, Accounting, Driven, Endpoint, Files, Library, Outcome, Program, Result, Row, Sink,
+    Unable, locked_version, serve,
 };
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ProtocolVersion, ServerConfig, ServerConnection};
@@ -35,6 +38,8 @@ struct Rustls {
 impl Library for Rustls {
     type Client = Client;
     type Server = Server;
+
+    const PROGRAM: Option<Program> = Some(Program::RustlsBench);
 
     fn about() -> About {
         let lock = include_str!("../../../Cargo.lock");
@@ -71,6 +76,13 @@ impl Library for Rustls {
     }
 }
 
+/// Applications need none; what they do with the connection's own depends on the accounting.
+struct Buffers {
+    published: bool,
+    /// What is read into in published accounting.
+    read: Vec<u8>,
+}
+
 struct Client(ClientConnection);
 
 struct Server {
@@ -81,12 +93,18 @@ struct Server {
 /// What both ends do alike; the two types of connection have no trait in common.
 macro_rules! both_ends {
     ($connection:tt) => {
-        type Buffers = ();
+        type Buffers = Buffers;
 
-        fn buffers(_: &Row, _: usize) {}
+        fn buffers(row: &Row, _: usize) -> Buffers {
+            let published = row.accounting == Accounting::Published;
+            Buffers { published, read: vec![0; if published { published::READ } else { 0 }] }
+        }
 
-        fn deliver(&mut self, (): &mut (), bytes: &[u8]) -> Result<usize> {
+        fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
             let mut rest = bytes;
+            if buffers.published {
+                return Ok(self.$connection.read_tls(&mut rest)?);
+            }
             while !rest.is_empty() {
                 match self.$connection.read_tls(&mut rest) {
                     Ok(_) => {}
@@ -98,19 +116,28 @@ macro_rules! both_ends {
             Ok(bytes.len() - rest.len())
         }
 
-        fn collect(&mut self, (): &mut (), wire: &mut Vec<u8>) -> Result<()> {
+        fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
+            if buffers.published {
+                return published::collect(wire, |out| match self.$connection.wants_write() {
+                    true => self.$connection.write_tls(out),
+                    false => Ok(0),
+                });
+            }
             while self.$connection.wants_write() {
                 self.$connection.write_tls(wire)?;
             }
             Ok(())
         }
 
-        fn send(&mut self, (): &mut (), data: &[u8]) -> Result<()> {
+        fn send(&mut self, _: &mut Buffers, data: &[u8]) -> Result<()> {
             Ok(self.$connection.writer().write_all(data)?)
         }
 
-        fn receive(&mut self, (): &mut (), sink: Sink<'_>) -> Result<()> {
+        fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
             let state = self.$connection.process_new_packets()?;
+            if buffers.published {
+                return published::receive(&mut self.$connection.reader(), &mut buffers.read, sink);
+            }
             let mut left = state.plaintext_bytes_to_read();
             let mut reader = self.$connection.reader();
             while left > 0 {
@@ -128,12 +155,12 @@ macro_rules! both_ends {
 impl Endpoint for Client {
     both_ends!(0);
 
-    fn advance(&mut self, (): &mut ()) -> Result<()> {
+    fn advance(&mut self, _: &mut Buffers) -> Result<()> {
         self.0.process_new_packets()?;
         Ok(())
     }
 
-    fn send_early(&mut self, (): &mut (), data: &[u8]) -> Result<()> {
+    fn send_early(&mut self, _: &mut Buffers, data: &[u8]) -> Result<()> {
         let mut early = self.0.early_data().ok_or("the session admits no early data")?;
         Ok(early.write_all(data)?)
     }
@@ -148,7 +175,7 @@ impl Endpoint for Client {
 impl Endpoint for Server {
     both_ends!(connection);
 
-    fn advance(&mut self, (): &mut ()) -> Result<()> {
+    fn advance(&mut self, _: &mut Buffers) -> Result<()> {
         self.connection.process_new_packets()?;
         if let Some(mut early) = self.connection.early_data() {
             let mut data = [0; 2048];
@@ -162,7 +189,7 @@ impl Endpoint for Server {
         Ok(())
     }
 
-    fn send_early(&mut self, (): &mut (), _: &[u8]) -> Result<()> {
+    fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
         Err("early data is the client's".into())
     }
 

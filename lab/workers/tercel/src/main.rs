@@ -1,5 +1,6 @@
 //! The lab's worker for Tercel: `Handshake::advance`, then `Sender::seal` and `Receiver::open_into`, with
-//! the defaults that the library ships, but for what a row pins.
+//! the defaults that the library ships, but for what a row pins. In published accounting it is timed, lent
+//! buffers, and configured as rustls-bench does it for rustls.
 
 #![forbid(unsafe_code)]
 
@@ -7,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Chain, Driven, Endpoint, Files, Group, Library, Outcome, Result, Resumption, Row,
-    Scheme, Sink, Suite, Unable, Version, locked_version, serve,
+    About, Accounting, Chain, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result,
+    Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
 };
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::{ServerName, UnixTime};
@@ -37,6 +38,8 @@ struct Tercel {
 impl Library for Tercel {
     type Client = Side<true>;
     type Server = Side<false>;
+
+    const PROGRAM: Option<Program> = Some(Program::RustlsBench);
 
     fn about() -> About {
         let lock = include_str!("../../../Cargo.lock");
@@ -69,9 +72,13 @@ fn client(row: &Row, files: &Files) -> std::result::Result<Arc<ClientConfig>, Un
         .roots(roots(row.chain, files)?)
         .versions(&[version(row.version)])
         .cipher_suites(&[suite(row.suite)?])?
-        .groups(&groups(row)?)
-        .signature_schemes(&schemes(row))
         .early_data(row.early_data > 0);
+    if !is_published(row) {
+        builder = builder.signature_schemes(&schemes(row));
+    }
+    if row.pins_groups() {
+        builder = builder.groups(&groups(row)?);
+    }
     if row.resumption.is_none() {
         builder = builder.without_resumption();
     }
@@ -84,12 +91,16 @@ fn client(row: &Row, files: &Files) -> std::result::Result<Arc<ClientConfig>, Un
 
 fn server(row: &Row, files: &Files) -> std::result::Result<Arc<ServerConfig>, Unable> {
     let own = credential(files.server_chain(row.chain), files.server_key(row.chain))?;
-    let mut builder = ServerConfig::builder()
-        .credential(own)
-        .versions(&[version(row.version)])
-        .cipher_suites(&[suite(row.suite)?])?
-        .groups(&groups(row)?)
-        .ticket_counts(row.tickets, row.tickets);
+    let mut builder = ServerConfig::builder().credential(own).versions(&[version(row.version)]);
+    builder = if is_published(row) {
+        // What rustls sends there.
+        builder.ticket_counts(2, 2)
+    } else {
+        builder.cipher_suites(&[suite(row.suite)?])?.ticket_counts(row.tickets, row.tickets)
+    };
+    if row.pins_groups() {
+        builder = builder.groups(&groups(row)?);
+    }
     builder = match row.resumption {
         None => builder.without_tickets(),
         Some(Resumption::Stateless) => builder,
@@ -107,6 +118,11 @@ fn server(row: &Row, files: &Files) -> std::result::Result<Arc<ServerConfig>, Un
             .client_auth(ClientAuth::Required, roots(chain, files)?);
     }
     Ok(builder.build()?)
+}
+
+/// As rustls-bench does it: the client alone is held to the row's suite, nobody to a scheme.
+fn is_published(row: &Row) -> bool {
+    row.accounting == Accounting::Published
 }
 
 fn roots(chain: Chain, files: &Files) -> std::result::Result<Roots, Unable> {
@@ -161,9 +177,18 @@ struct Buffers {
     /// What application data is sealed into, and how far it is filled.
     sealed: Vec<u8>,
     written: usize,
+    /// How much of it has been collected.
+    collected: usize,
     /// What application data is opened into.
     opened: Vec<u8>,
+    published: bool,
 }
+
+/// Room for a record's content and its type.
+const OPENED: usize = 17 << 10;
+
+/// What is collected at once in published accounting, as in rustls-bench.
+const PUBLISHED_BUFFER: usize = 256 << 10;
 
 /// One end of a connection.
 struct Side<const CLIENT: bool> {
@@ -192,13 +217,15 @@ impl<const CLIENT: bool> Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, at_once: usize) -> Buffers {
+    fn buffers(row: &Row, at_once: usize) -> Buffers {
         Buffers {
             received: Received::with_capacity(at_once),
             flight: Vec::with_capacity(at_once),
             sealed: vec![0; at_once],
             written: 0,
-            opened: vec![0; 17 << 10],
+            collected: 0,
+            opened: vec![0; OPENED],
+            published: is_published(row),
         }
     }
 
@@ -231,8 +258,14 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
         wire.append(&mut buffers.flight);
-        wire.extend_from_slice(buffers.sealed.get(..buffers.written).unwrap_or_default());
-        buffers.written = 0;
+        let sealed = buffers.sealed.get(buffers.collected..buffers.written).unwrap_or_default();
+        let most = if buffers.published { PUBLISHED_BUFFER } else { sealed.len() };
+        let taken = sealed.get(..most).unwrap_or(sealed);
+        wire.extend_from_slice(taken);
+        buffers.collected += taken.len();
+        if buffers.collected == buffers.written {
+            (buffers.collected, buffers.written) = (0, 0);
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pki_types::ServerName;
-use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use tercel_crypto::{HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
     CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
@@ -30,11 +30,15 @@ use crate::session::state::Session;
 pub(crate) struct Offer {
     /// The ClientHello as it was sent, header included.
     pub(crate) message: Vec<u8>,
+    /// Up to the first hello, in the hash of the first key that it offers; `None` if it offers none.
+    transcript: Option<Box<Transcript>>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Vec<u8>,
     pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
+    /// The early secret of the session, if that is of TLS 1.3.
+    pub(crate) early_secret: Option<EarlySecret>,
     /// The external keys that are offered, behind a session of TLS 1.3.
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last hello offered early data.
@@ -66,14 +70,20 @@ impl Offer {
             None if tls13 && config.middlebox_compatibility => session_id,
             None => &[],
         };
+        let early_secret = session
+            .as_deref()
+            .filter(|session| session.version == ProtocolVersion::TLS1_3)
+            .map(|session| EarlySecret::new(session.suite, Some(session.secret.as_bytes())));
         let pre_shared_keys = if tls13 { config.pre_shared_keys.clone() } else { Vec::new() };
         let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
+            transcript: None,
             random: *random,
             session_id: session_id.to_vec(),
             to,
             session,
+            early_secret,
             pre_shared_keys,
             early_data: false,
             exchanges,
@@ -112,14 +122,13 @@ impl Offer {
     }
 
     fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) {
-        let Some(session) = self.session13() else { return };
+        let (Some(session), Some(secret)) = (self.session13(), &self.early_secret) else { return };
         // Middlebox compatibility: ahead of the first protected record. RFC 9846 E.4
         if !self.session_id.is_empty() {
             flow.order(Command::SendChangeCipherSpec);
         }
-        let (secret, limit) = (self.early_secret(session), session.max_early_data);
-        let mut transcript = Transcript::new(session.suite.hash);
-        transcript.add(&self.message);
+        let limit = session.max_early_data;
+        let mut transcript = self.transcript(session.suite.hash);
         let exporter = secret.early_exporter_secret(&transcript.digest());
         let secret = secret.client_early_traffic_secret(&transcript.digest());
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
@@ -128,9 +137,16 @@ impl Offer {
         flow.order(Command::WriteEarlyData { secret, limit });
     }
 
-    /// The early secret of the session that is offered.
-    pub(crate) fn early_secret(&self, session: &Session) -> EarlySecret {
-        EarlySecret::new(session.suite, Some(session.secret.as_bytes()))
+    /// A transcript up to the first hello, while there is no second.
+    pub(crate) fn transcript(&self, algorithm: HashAlgorithm) -> Transcript {
+        match &self.transcript {
+            Some(transcript) if transcript.algorithm() == algorithm => (**transcript).clone(),
+            _ => {
+                let mut transcript = Transcript::new(algorithm);
+                transcript.add(&self.message);
+                transcript
+            }
+        }
     }
 
     /// Writes and sends the second ClientHello, as a HelloRetryRequest asked for it. RFC 9846 4.2.2
@@ -330,13 +346,20 @@ impl Offer {
         };
         let mut message = Vec::new();
         hello.encode_with(&encoding, &mut message)?;
-        if !keys.is_empty() {
+        let mut transcript = None;
+        if let Some(first) = keys.first() {
             let partial = hello.without_binders(&message).unwrap_or_default();
-            let made: Vec<_> = keys.iter().map(|key| key.binder(before, partial)).collect();
+            let bound = partial.len();
+            let mut over = Box::new(first.transcript(before));
+            over.add(partial);
+            let made: Vec<_> = keys.iter().map(|key| key.binder(&mut over, partial)).collect();
             let binders: Vec<PskBinder<'_>> = made.iter().map(|binder| PskBinder(binder)).collect();
             hello.replace_binders(&mut message, List::of(&binders))?;
+            over.add(message.get(bound..).unwrap_or_default());
+            transcript = Some(over);
         }
         self.message = message;
+        self.transcript = transcript.filter(|_| before.is_none());
         flow.send_with(
             |out| {
                 out.extend_from_slice(&self.message);
@@ -349,16 +372,27 @@ impl Offer {
     /// The keys to offer: the session's first, because early data goes with the first. RFC 9846 4.3.10
     fn offered_keys(&self, config: &ClientConfig) -> Vec<OfferedKey<'_>> {
         let now = config.common.clock.now();
-        let session = self.session13().map(|session| OfferedKey::of_session(session, now));
+        let session = self.session13().zip(self.early_secret.as_ref());
+        let session = session.map(|(session, early)| OfferedKey::of_session(session, early, now));
         let external = self.pre_shared_keys.iter();
         let external = external.filter_map(|key| OfferedKey::external(key, &config.common));
         session.into_iter().chain(external).collect()
     }
 
-    /// Whether the hello that was sent has this extension, reserved ones included.
-    pub(crate) fn offered(&self, kind: ExtensionType) -> bool {
-        let hello = ClientHello::parse(self.message.get(4..).unwrap_or_default());
-        hello.is_ok_and(|hello| hello.extensions.types().any(|sent| sent == kind))
+    /// What the hello that was sent offers.
+    pub(crate) fn offered(&self) -> Offered<'_> {
+        Offered(ClientHello::parse(self.message.get(4..).unwrap_or_default()).ok())
+    }
+}
+
+/// The extensions of a hello that was sent.
+pub(crate) struct Offered<'a>(Option<ClientHello<'a>>);
+
+impl Offered<'_> {
+    /// Whether this one is among them, reserved ones included.
+    pub(crate) fn has(&self, kind: ExtensionType) -> bool {
+        let Self(hello) = self;
+        hello.as_ref().is_some_and(|hello| hello.extensions.types().any(|sent| sent == kind))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn main_secret(
     shared: &SharedSecret,
     randoms: &Randoms,
     extended: bool,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
 ) -> MainSecret12 {
     let main = if extended {

@@ -48,10 +48,16 @@ pub(crate) async fn handshake(
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     let extended = accept_extensions(&hello, config, &mut facts)?;
     let randoms = Randoms { client: offer.random, server: *hello.random };
-    let mut transcript = Transcript::keeping_messages(suite.hash);
+    let resumes = given_back(&hello, &offer);
+    // Nobody signs anything in an abbreviated handshake.
+    let mut transcript = if resumes {
+        Transcript::new(suite.hash)
+    } else {
+        Transcript::keeping_messages(suite.hash)
+    };
     transcript.add(&offer.message);
     transcript.add(first.bytes());
-    if given_back(&hello, &offer) {
+    if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
         let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
         return Box::pin(resumed).await;
@@ -84,7 +90,7 @@ pub(crate) async fn handshake(
     };
     flow.send(&ClientKeyExchange { ecdh_public: &share }, &mut transcript)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
     if let Some((credential, scheme)) = chosen {
         facts.own_signature_scheme = Some(scheme);
         auth::send_verify(flow, &mut transcript, &credential, scheme).await?;
@@ -134,7 +140,8 @@ fn check(
     if given_back(hello, offer) && offer.session12().is_none() {
         return Err(Peer::SessionIdNotEchoed.into());
     }
-    let allowed = |kind: ExtensionType| offer.offered(kind) && IN_SERVER_HELLO.contains(&kind);
+    let offered = offer.offered();
+    let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
     if !hello.extensions.types().all(allowed) {
         return Err(Peer::UnexpectedExtension.into());
     }

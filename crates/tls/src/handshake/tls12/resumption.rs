@@ -195,7 +195,7 @@ pub(crate) async fn resume(
     config: &ClientConfig,
     hello: &ServerHello<'_>,
     offer: &Offer,
-    session: Box<Session>,
+    mut session: Box<Session>,
     mut facts: Facts,
     mut transcript: Transcript,
 ) -> Result<Established, Error> {
@@ -220,17 +220,14 @@ pub(crate) async fn resume(
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
     flow.order(super::client::limits(config, hello));
-    let authenticated = session.authenticated;
-    let old = (session.identity.clone(), session.by_ticket, session.created, session.lifetime);
-    session.into_facts(&mut facts);
-    let mut next =
-        client_session::template(config, &offer.to.name, &facts, suite, Some(authenticated));
-    next.secret = Secret::new(main.as_bytes());
-    // The same session goes on, under a new ticket if there is one.
-    (next.identity, next.by_ticket, next.created, next.lifetime) = old;
-    match ticket {
-        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
-        None => client_session::keep(config, &offer.to, &next),
+    // The same session goes on. Without a new ticket only the protocol can differ.
+    let unchanged = ticket.is_none() && session.alpn == facts.alpn;
+    match session.stored.take().filter(|_| unchanged) {
+        Some(bytes) => {
+            client_session::put_back(config, &offer.to, bytes, session.expires());
+            session.into_facts(&mut facts);
+        }
+        None => keep_again(config, offer, suite, &main, &mut facts, session, ticket),
     }
     let extended = facts.extended_main_secret;
     Ok(Established {
@@ -242,6 +239,30 @@ pub(crate) async fn resume(
         answering: None,
         requesting: None,
     })
+}
+
+/// Keeps a resumed session as it is now, under a new ticket if there is one.
+fn keep_again(
+    config: &ClientConfig,
+    offer: &Offer,
+    suite: &'static Suite,
+    main: &MainSecret12,
+    facts: &mut Facts,
+    mut session: Box<Session>,
+    ticket: Option<Ticket>,
+) {
+    let authenticated = session.authenticated;
+    let identity = core::mem::take(&mut session.identity);
+    let old = (identity, session.by_ticket, session.created, session.lifetime);
+    session.into_facts(facts);
+    let mut next =
+        client_session::template(config, &offer.to.name, facts, suite, Some(authenticated));
+    next.secret = Secret::new(main.as_bytes());
+    (next.identity, next.by_ticket, next.created, next.lifetime) = old;
+    match ticket {
+        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
+        None => client_session::keep(config, &offer.to, &next),
+    }
 }
 
 /// A new ticket: (seconds it can be used, the ticket).

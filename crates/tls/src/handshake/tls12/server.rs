@@ -117,7 +117,7 @@ pub(crate) async fn handshake(
     let shown = receive_client_certificate(flow, config, &facts, &mut transcript).await?;
     let shared = receive_key_exchange(flow, exchange, &mut transcript).await?;
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
     if let Some(shown) = &shown {
         let offered = &config.common.signature_schemes;
         let scheme = auth::receive_verify(flow, &mut transcript, shown, offered).await?;

@@ -13,6 +13,7 @@ use tercel_wire::{
 
 use super::auth::{self, Asked, Received, Wishes};
 use super::basis::{Basis, choose_basis};
+use super::fresh::Fresh;
 use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::policy::Side;
@@ -31,8 +32,9 @@ use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
+use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, TrafficSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeKeys, HandshakeSecret};
 use crate::record::limits;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
@@ -64,13 +66,16 @@ pub(crate) async fn handshake(
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
+    // What binders are over goes into the transcript before what they are, and nothing twice.
+    let bound = hello.without_binders(&message).unwrap_or(&message).len();
+    transcript.add(message.get(..bound).unwrap_or_default());
     let Basis { early, psk_index, session, own, early_data, ticket_age_skew } = choose_basis(
         flow,
         config,
         &message,
         &hello,
         suite,
-        &transcript,
+        &mut transcript,
         external.as_ref(),
         alpn,
         retried,
@@ -88,23 +93,32 @@ pub(crate) async fn handshake(
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
     }
-    transcript.add(&message);
+    transcript.add(message.get(bound..).unwrap_or_default());
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
 
     let (share, shared) = key_exchange(&hello, group)?;
-    let early_exporter =
-        receive_early_data(flow, config, &hello, early_data, &early, &transcript, &log, &mut facts);
-    send_server_hello(flow, &hello, suite, group, &share, psk_index, &mut transcript)?;
+    let early_exporter = receive_early_data(
+        flow,
+        config,
+        &hello,
+        early_data,
+        &early,
+        &mut transcript,
+        &log,
+        &mut facts,
+    );
+    let Fresh { random, age_adds } = Fresh::draw()?;
+    send_server_hello(flow, &hello, &random, suite, group, &share, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec);
     }
     let secrets = early.into_handshake(&shared);
-    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
-    flow.install_write(server_handshake.duplicate());
+    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
+    flow.install_write(server_handshake.keys());
     if !early_data {
-        flow.install_read(client_handshake.duplicate());
+        flow.install_read(client_handshake.keys());
     }
 
     send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
@@ -117,14 +131,14 @@ pub(crate) async fn handshake(
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
     let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
-    flow.install_write(main.server);
+    flow.install_write(Keys::Tls13(main.server));
     flow.order(Command::HalfRtt);
 
     if early_data {
         let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
         EndOfEarlyData::parse(end.body())?;
         transcript.add(end.bytes());
-        flow.install_read(client_handshake.duplicate());
+        flow.install_read(client_handshake.keys());
         let theirs = hello.extensions.record_size_limit;
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
         flow.order(record_limits::tls13(&config.common, theirs, ours));
@@ -134,7 +148,7 @@ pub(crate) async fn handshake(
         None => None,
     };
     receive_finished(flow, &client_handshake, &mut transcript).await?;
-    flow.install_read(main.client);
+    flow.install_read(Keys::Tls13(main.client));
     let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
@@ -152,7 +166,8 @@ pub(crate) async fn handshake(
     if count > 0 {
         let secret = main.main.resumption_secret(&transcript.digest());
         let template = server_session(config, suite, &facts, authenticated);
-        resumption::send_tickets(flow, config, count, template, &secret, &mut facts)?;
+        let age_adds = age_adds.into_iter().take(count.into());
+        resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
     }
     Ok(Established {
         facts,
@@ -184,20 +199,20 @@ pub(crate) fn bad_share(error: CryptoError) -> Error {
     }
 }
 
+#[allow(clippy::too_many_arguments)]
 fn send_server_hello(
     flow: &mut Flow,
     hello: &ClientHello<'_>,
+    random: &[u8; 32],
     suite: &'static Suite,
     group: NamedGroup,
     share: &[u8],
     psk_index: Option<u16>,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let mut random = [0_u8; 32];
-    tercel_crypto::fill_random(&mut random)?;
     let server_hello = ServerHello {
         legacy_version: ProtocolVersion::TLS1_2,
-        random: &random,
+        random,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
@@ -219,7 +234,7 @@ fn receive_early_data(
     hello: &ClientHello<'_>,
     admitted: bool,
     early: &EarlySecret,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
     facts: &mut Facts,
 ) -> Option<Box<Exporter>> {
@@ -237,7 +252,7 @@ fn receive_early_data(
     let exporter = early.early_exporter_secret(&digest);
     log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
-    flow.install_read(secret);
+    flow.install_read(Keys::Tls13(secret));
     flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data });
     Some(Box::new(Exporter::tls13(exporter)))
 }
@@ -292,7 +307,7 @@ fn send_certificate_request(
 fn send_finished(
     flow: &mut Flow,
     secrets: HandshakeSecret,
-    server_handshake: &TrafficSecret,
+    server_handshake: &HandshakeKeys,
     transcript: &mut Transcript,
     log: &SecretLog,
 ) -> Result<Application, Error> {
@@ -341,9 +356,9 @@ fn requesting(
 
 async fn receive_finished(
     flow: &mut Flow,
-    secret: &TrafficSecret,
+    keys: &HandshakeKeys,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
-    auth::check_finished(&message, secret, transcript)
+    auth::check_finished(&message, keys, transcript)
 }

@@ -1,0 +1,82 @@
+//! How openssl-bench configures OpenSSL.
+//!
+//! Suite and version are pinned on both sides; groups, schemes and tickets are the library's own. The client is not
+//! told to verify: the chain is built and checked all the same, its verdict only told.
+//! Must not know: how connections are driven. Next: `memory.rs`.
+
+use std::sync::OnceLock;
+
+use lab_scenario::{Accounting, Files, Resumption, Row, Unable, Version};
+use openssl::ssl::{
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSession,
+    SslSessionCacheMode, SslVersion, cipher_name,
+};
+
+use crate::session;
+
+type Result<T> = std::result::Result<T, Unable>;
+
+pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
+    let mut builder = both(row)?;
+    builder.load_verify_locations(Some(&files.root(row.chain)), None)?;
+    // As if no sessions were kept: a ticket may then be used again.
+    builder.set_session_cache_mode(SslSessionCacheMode::SERVER);
+    Ok(builder.build())
+}
+
+pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
+    let mut builder = both(row)?;
+    builder.set_certificate_chain_file(files.server_chain(row.chain))?;
+    builder.set_private_key_file(files.server_key(row.chain), SslFiletype::PEM)?;
+    Ok(builder.build())
+}
+
+fn both(row: &Row) -> Result<SslContextBuilder> {
+    let mut builder = SslContext::builder(SslMethod::tls())?;
+    builder.set_options(SslOptions::NO_COMPRESSION | SslOptions::NO_RENEGOTIATION);
+    let version = match row.version {
+        Version::Tls12 => SslVersion::TLS1_2,
+        Version::Tls13 => SslVersion::TLS1_3,
+    };
+    builder.set_min_proto_version(Some(version))?;
+    builder.set_max_proto_version(Some(version))?;
+    match row.version {
+        Version::Tls12 => builder.set_cipher_list(cipher_name(row.suite.name()))?,
+        Version::Tls13 => builder.set_ciphersuites(row.suite.name())?,
+    }
+    if row.pins_groups() {
+        builder.set_groups_list(row.group.name())?;
+    }
+    if let Some(resumption) = row.resumption {
+        builder.set_session_cache_mode(SslSessionCacheMode::BOTH);
+        builder.set_session_id_context(b"localhost")?;
+        if resumption == Resumption::Stateful {
+            builder.set_options(SslOptions::NO_TICKET);
+        }
+    }
+    Ok(builder)
+}
+
+/// Room for what one call of receiving fills: a whole write of bulk rows in published accounting.
+pub(crate) fn opened(row: &Row) -> usize {
+    match row.accounting {
+        Accounting::Neutral => 16 << 10,
+        Accounting::Published => row.write_size.max(16 << 10),
+    }
+}
+
+/// The session of the first connection, which all others resume, whatever their thread.
+#[derive(Default)]
+pub(crate) struct Shared(OnceLock<SslSession>);
+
+impl Shared {
+    /// The session, once a connection of any thread has left one.
+    pub(crate) fn session(&self) -> Option<&SslSession> {
+        if self.0.get().is_none() {
+            let session = session::take()?;
+            // Another thread may have been first.
+            let _ = self.0.set(session);
+        }
+        self.0.get()
+    }
+}
