@@ -83,7 +83,7 @@ fn every_row(
 ) -> (Report, String) {
     let place = Place::new(test);
     // Instructions are counted by a test of their own, for fewer rows.
-    let ids: Vec<_> = rows::all()
+    let ids: Vec<_> = rows::of(accounting)
         .into_iter()
         .filter(|row| row.task != Task::Instructions)
         .map(|row| row.id)
