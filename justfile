@@ -91,6 +91,10 @@ peers FEATURES:
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
 
+# Where the instructions of rows go, by purpose: `just lab-profile resumed-12-stateless --peers tercel,rustls,floor`.
+lab-profile *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- profile {{ FLAGS }}
+
 # Whether the lab's published accounting agrees with the programs it follows; tools/cross-check.sh says what it wants.
 cross-check RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH ROUNDS="5":
     tools/cross-check.sh {{ quote(RUSTLS_BENCH) }} {{ quote(OPENSSL_BENCH) }} {{ quote(BORINGSSL_BENCH) }} {{ ROUNDS }}

@@ -12,6 +12,7 @@ use lab_scenario::{About, Accounting, Distribution, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
+use crate::profile::Profile;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
@@ -34,6 +35,9 @@ pub struct Report {
     pub peers: Vec<PeerReport>,
     /// What was measured, in the order of the table of rows.
     pub rows: Vec<RowReport>,
+    /// Rows of which a profile was taken.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
 }
 
 /// How a run was asked for. A run goes on under equal settings only.

@@ -125,12 +125,18 @@ fn every_row(
     peers: &[&str],
 ) -> (Report, String) {
     let place = Place::new(test);
+    // Instructions are counted by a test of their own, for fewer rows.
+    let ids: Vec<_> = rows::of(accounting)
+        .into_iter()
+        .filter(|row| row.task != Task::Instructions)
+        .map(|row| row.id)
+        .collect();
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers");
     let output = lab()
         .args(["run", "--profile", profile, "--peers", &peers.join(","), "--allocator", "system"])
         .args(["--accounting", accounting.name()])
         .args(["--rounds", "1", "--measure-ms", "8", "--row-seconds", "0", "--workers", workers])
-        .args(["--threads", "1,3", "--connections", "20,40,80"])
+        .args(["--threads", "1,3", "--connections", "20,40,80", "--rows", &ids.join(",")])
         .arg("--out")
         .arg(place.out())
         .output()
@@ -146,10 +152,7 @@ fn every_row(
     let plots = 2 * (count(Task::Threads) + count(Task::Latency) + sweep);
     assert_eq!(page.matches("<svg class=\"plot\"").count(), plots);
     assert!(!page.contains("NaN"), "a figure of nothing");
-    assert_eq!(
-        report.rows.iter().map(|row| &row.row.id).collect::<Vec<_>>(),
-        all.iter().map(|row| &row.id).collect::<Vec<_>>()
-    );
+    assert_eq!(report.rows.iter().map(|row| row.row.id.clone()).collect::<Vec<_>>(), ids);
     (report, page)
 }
 

@@ -41,7 +41,7 @@ where
     L: Library + 'static,
 {
     fn about(&self) -> About {
-        About { protocol: VERSION, program: L::PROGRAM, ..L::about() }
+        About { protocol: VERSION, program: L::PROGRAM, repeats: true, ..L::about() }
     }
 
     fn prepare(
@@ -64,6 +64,7 @@ where
                 };
                 Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?)
             }
+            Task::Instructions => return Err(Unable::cannot("it is asked for as what is counted")),
             Task::Memory => {
                 let counter = Allocations::open()?;
                 Box::new(Memory::new(library, row, counter).map_err(Unable::Failed)?)

@@ -15,7 +15,7 @@ use crate::accounting::{Accounting, Part, Rules, Side, Step};
 use crate::check::{check, describe};
 use crate::distribution::Distribution;
 use crate::ledger::Ledger;
-use crate::library::{Endpoint, Library, Result};
+use crate::library::{Endpoint, Library, Result, Unable};
 use crate::protocol::Measurement;
 use crate::row::{Row, Task};
 use crate::worker::Prepared;
@@ -225,5 +225,15 @@ impl<L: Library> Prepared for Handshakes<L> {
             parts: pair.parts(repetitions),
             done: self.done.clone(),
         })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        let pair = &mut self.pair;
+        let resumed = pair.row.resumption.is_some();
+        for _ in 0..count {
+            let (client, server) = pair.connect(resumed).map_err(Unable::Failed)?;
+            pair.drop_both(client, server);
+        }
+        Ok(Measurement { repetitions: count, done: self.done.clone(), ..Measurement::default() })
     }
 }

@@ -10,6 +10,7 @@
 //! | see which spans count, and for whom | `accounting.rs` |
 //! | know what the series of OpenSSL is asked | [`series`] |
 //! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs`, `loading.rs` |
+//! | see how its instructions are counted | `spans.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
 
@@ -32,6 +33,7 @@ pub mod row;
 pub mod rows;
 pub mod series;
 mod set_up;
+mod spans;
 mod threads;
 mod version;
 mod wire;
@@ -46,6 +48,7 @@ pub use loading::{Key, Loaded, Material};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
 pub use row::{Chain, Group, Load, Resumption, Row, Scheme, Suite, Task, Unit, Version};
+pub use spans::Span;
 pub use threads::{Strand, Threads, at_once, together};
 pub use version::locked_version;
 pub use wire::Wire;

@@ -69,6 +69,8 @@ pub enum Task {
     Memory,
     /// Something made from PEM, anew each time: the sides of [`LOADING`].
     Loading,
+    /// Instructions of each side: of a handshake, or of a write if the row says how large one is.
+    Instructions,
 }
 
 /// What is judged of loading: that alone, and together with the first use, which a library may put work off to.
@@ -87,6 +89,8 @@ pub enum Unit {
     Bytes,
     /// A number of things.
     Count,
+    /// Instructions of one repetition.
+    Instructions,
 }
 
 /// The percentiles of a distribution that are judged; others are told.
@@ -252,6 +256,7 @@ impl Row {
             Task::Bulk => vec!["send".to_owned(), "receive".to_owned()],
             Task::Threads => self.threads.iter().map(|count| threads(*count)).collect(),
             Task::Latency => of_both(&JUDGED.map(|(name, _)| name)),
+            Task::Instructions => self.counted().sides(),
             Task::Memory => [of_both(&MEMORY), vec![RESIDENT.to_owned()]].concat(),
             Task::Loading => LOADING.map(str::to_owned).to_vec(),
         }
@@ -266,7 +271,19 @@ impl Row {
             Task::Latency | Task::Loading => Unit::Time,
             Task::Memory if side.ends_with(ALLOCATIONS) => Unit::Count,
             Task::Memory => Unit::Bytes,
+            Task::Instructions => Unit::Instructions,
         }
+    }
+
+    /// The row as a worker does it in one thread while a program around it counts or watches.
+    #[must_use]
+    pub fn counted(&self) -> Self {
+        let task = match self.task {
+            Task::Instructions if self.write_size > 0 => Task::Bulk,
+            Task::Instructions | Task::Threads | Task::Latency => Task::Handshake,
+            task => task,
+        };
+        Self { task, ..self.clone() }
     }
 
     /// The groups to configure on both sides, best first: the row's, and the curve of an ECDSA leaf
@@ -299,7 +316,7 @@ impl Row {
         }
         let mut parts = vec![format!("TLS {}", self.version)];
         parts.push(match (self.task, self.resumption, self.version) {
-            (Task::Bulk, ..) => format!("{}, {}", self.suite, bytes(self.write_size)),
+            _ if self.write_size > 0 => format!("{}, {}", self.suite, bytes(self.write_size)),
             (Task::SetUp, ..) => "a connection made and dropped".to_owned(),
             (_, None, _) => "full".to_owned(),
             (_, Some(Resumption::Stateful), Version::Tls12) => "by session id".to_owned(),
@@ -307,7 +324,7 @@ impl Row {
             (_, Some(Resumption::Stateful), _) => "by stateful ticket".to_owned(),
             (_, Some(Resumption::Stateless), _) => "by stateless ticket".to_owned(),
         });
-        if self.task != Task::Bulk {
+        if self.write_size == 0 {
             let key_exchange = self.version == Version::Tls13 || self.resumption.is_none();
             parts.extend(key_exchange.then(|| self.group.to_string()));
             parts.extend(self.resumption.is_none().then(|| self.chain.to_string()));

@@ -24,6 +24,7 @@ pub fn all() -> Vec<Row> {
     threads(&mut rows);
     latency(&mut rows);
     memory(&mut rows);
+    instructions(&mut rows);
     rows
 }
 
@@ -262,6 +263,40 @@ fn memory(rows: &mut Vec<Row>) {
     }
 }
 
+/// The published rows. Not in a quick run: they are counted in an emulator.
+fn instructions(rows: &mut Vec<Row>) {
+    let section = "instructions";
+    let mut counted = Vec::new();
+    for (name, version, suite) in [
+        ("12-aes128", Version::Tls12, Suite::EcdheRsaAes128GcmSha256),
+        ("12-aes256", Version::Tls12, Suite::EcdheRsaAes256GcmSha384),
+        ("13-aes128", Version::Tls13, Suite::Aes128GcmSha256),
+        ("13-aes256", Version::Tls13, Suite::Aes256GcmSha384),
+    ] {
+        let row = row(section, format!("{section}-{name}"), version);
+        counted.push(Row { suite, write_size: MIB, ..row });
+    }
+    for (version, group) in [KEY_EXCHANGES[0], KEY_EXCHANGES[2]] {
+        for chain in [Chain::Rsa2048, Chain::EcdsaP256] {
+            let id = format!("{section}-{}-{chain}", digits(version));
+            counted.push(Row { id, ..authenticated(section, version, group, chain) });
+        }
+    }
+    for (version, group, resumption, name) in [
+        (Version::Tls12, Group::X25519, Resumption::Stateful, "stateful"),
+        (Version::Tls12, Group::X25519, Resumption::Stateless, "stateless"),
+        (Version::Tls13, Group::X25519MlKem768, Resumption::Stateless, "stateless"),
+    ] {
+        counted.push(Row {
+            group,
+            resumption: Some(resumption),
+            tickets: u8::from(resumption == Resumption::Stateless),
+            ..row(section, format!("{section}-{}-{name}", digits(version)), version)
+        });
+    }
+    rows.extend(counted.into_iter().map(|row| Row { task: Task::Instructions, ..row }));
+}
+
 const KEY_EXCHANGES: [(Version, Group); 3] = [
     (Version::Tls12, Group::X25519),
     (Version::Tls13, Group::X25519),
@@ -333,7 +368,8 @@ mod tests {
         let ids: HashSet<_> = rows.iter().map(|row| &row.id).collect();
         assert_eq!(ids.len(), rows.len());
         for row in &rows {
-            assert!(rows.iter().any(|each| each.section == row.section && each.quick), "{row:?}");
+            let quick = rows.iter().any(|each| each.section == row.section && each.quick);
+            assert_eq!(quick, row.section != "instructions", "{row:?}");
         }
     }
 

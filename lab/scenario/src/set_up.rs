@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::handshake::Handshakes;
-use crate::library::{Library, Result};
+use crate::library::{Library, Result, Unable};
 use crate::meter::Meter;
 use crate::protocol::Measurement;
 use crate::row::Row;
@@ -63,5 +63,11 @@ impl<L: Library> Prepared for SetUps<L> {
         ];
         let done = self.done.clone();
         Ok(Measurement { repetitions, sides: sides.into(), done, ..Measurement::default() })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).try_for_each(|_| self.batch()).map_err(Unable::Failed)?;
+        let (repetitions, done) = (count * BATCH, self.done.clone());
+        Ok(Measurement { repetitions, done, ..Measurement::default() })
     }
 }

@@ -46,6 +46,7 @@ pub(crate) fn report(seed: u64) -> Report {
         machine: machine(),
         peers: peers(),
         rows,
+        profiles: Vec::new(),
     }
 }
 
@@ -187,6 +188,7 @@ fn peers() -> Vec<PeerReport> {
                 interface: "the fastest that its documentation offers".to_owned(),
                 build: "-fPIC -pthread -m64 -Wall -O3 -DOPENSSL_USE_NODELETE".to_owned(),
                 program: None,
+                repeats: true,
             }),
             failure: None,
         })

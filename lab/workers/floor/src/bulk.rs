@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use lab_scenario::{Measurement, Meter, Prepared, Result, Row, Version};
+use lab_scenario::{Measurement, Meter, Prepared, Result, Row, Span, Unable, Version};
 use tercel_crypto::bare::Aead;
 
 use crate::operands::aead_name;
@@ -40,7 +40,8 @@ pub(crate) struct Records {
 
 impl Bulk {
     pub(crate) fn new(row: &Row) -> Self {
-        Self { records: Records::new(row), meter: Meter::new() }
+        let meter = Meter::new().counted_as([Span::Send, Span::Receive]);
+        Self { records: Records::new(row), meter }
     }
 }
 
@@ -133,27 +134,44 @@ fn nonce(sequence: u64) -> [u8; 12] {
     nonce
 }
 
-impl Prepared for Bulk {
-    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+impl Bulk {
+    fn batch(&mut self) {
         let Self { records, meter } = self;
-        meter.reset();
-        let (start, mut batches) = (Instant::now(), 0);
-        while batches == 0 || start.elapsed() < budget {
-            meter.time::<0, _>(|| records.seal());
-            records.travel();
-            meter.time::<1, _>(|| records.open());
-            batches += 1;
-        }
-        let last = records.plaintext.len() - 1;
-        let last = last % RECORD;
-        if records.opened[..=last] != records.plaintext[..=last] {
+        meter.time::<0, _>(|| records.seal());
+        records.travel();
+        meter.time::<1, _>(|| records.open());
+    }
+
+    /// How many writes these batches were, if the last record came out as it went in.
+    fn checked(&self, batches: u64) -> Result<u64> {
+        let Records { plaintext, opened, writes, .. } = &self.records;
+        let last = (plaintext.len() - 1) % RECORD;
+        if opened[..=last] != plaintext[..=last] {
             return Err("what was opened is not what was sealed".into());
         }
-        let repetitions = batches * records.writes as u64;
+        Ok(batches * *writes as u64)
+    }
+}
+
+impl Prepared for Bulk {
+    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+        self.meter.reset();
+        let (start, mut batches) = (Instant::now(), 0);
+        while batches == 0 || start.elapsed() < budget {
+            self.batch();
+            batches += 1;
+        }
+        let repetitions = self.checked(batches)?;
         let sides = [
-            ("send".to_owned(), meter.nanoseconds(0, repetitions)),
-            ("receive".to_owned(), meter.nanoseconds(1, repetitions)),
+            ("send".to_owned(), self.meter.nanoseconds(0, repetitions)),
+            ("receive".to_owned(), self.meter.nanoseconds(1, repetitions)),
         ];
         Ok(Measurement { repetitions, sides: sides.into(), ..Measurement::default() })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).for_each(|_| self.batch());
+        let repetitions = self.checked(count).map_err(Unable::Failed)?;
+        Ok(Measurement { repetitions, ..Measurement::default() })
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
 /// Why a row has no calls.
 fn has_none(row: &Row) -> Option<&'static str> {
     match row.task {
-        Task::Handshake | Task::Threads | Task::Latency | Task::Bulk => None,
+        Task::Handshake | Task::Threads | Task::Latency | Task::Bulk | Task::Instructions => None,
         Task::SetUp => Some("there is no cryptography in it"),
         Task::Memory => Some("memory is the libraries' affair"),
         Task::Loading => Some("how to load is the libraries' affair"),
