@@ -102,12 +102,12 @@ impl Records {
         self.writes * self.plaintext.len().div_ceil(RECORD)
     }
 
-    /// Seals as many records without a thought of what is next: of one content, under one nonce.
+    /// Seals as many records of the same content without a thought of what is next, and under one nonce.
     pub(crate) fn seal_alike(&mut self) {
         let start = HEADER + self.explicit_nonce;
-        let content = &self.plaintext[..self.plaintext.len().min(RECORD)];
         let length = self.sealed.len() / self.count();
-        for record in self.sealed.chunks_exact_mut(length) {
+        let contents = self.plaintext.chunks(RECORD).cycle();
+        for (record, content) in self.sealed.chunks_exact_mut(length).zip(contents) {
             self.aead.seal(&nonce(0), &[0; 5], content, self.content_type, &mut record[start..]);
         }
     }
