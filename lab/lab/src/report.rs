@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
-use lab_scenario::{Accounting, Chain, Program, Row, Task, rows};
+use lab_scenario::{Accounting, Program, Row, Task, rows};
 
 use crate::certificates;
 use crate::counter::Counter;
@@ -63,7 +63,7 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     }
     ensure!(peers.iter().any(|peer| !peer.floor), "no peer can take part");
     let certificates = Scratch::new(&order.out.join("certificates"))?;
-    certificates::make(certificates.path(), &chains(&rows))?;
+    certificates::make(certificates.path(), &rows)?;
     let counter = match rows.iter().any(|row| row.task == Task::Memory) {
         true => Counter::build(certificates.path())
             .inspect_err(|error| eprintln!("allocations cannot be counted: {error:#}"))
@@ -201,14 +201,6 @@ fn take_up(old: Report, new: &Report) -> Result<Report> {
     );
     ensure!(old.machine.cpu == new.machine.cpu, "the report is of another machine");
     Ok(old)
-}
-
-/// The chains that these rows need.
-pub(crate) fn chains(rows: &[Row]) -> Vec<Chain> {
-    let used = |chain: &Chain| {
-        rows.iter().any(|row| row.chain == *chain || row.client_chain == Some(*chain))
-    };
-    Chain::ALL.iter().copied().filter(used).collect()
 }
 
 fn place(row: &Row) -> Option<usize> {

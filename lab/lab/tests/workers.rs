@@ -8,6 +8,7 @@ mod common;
 
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
+use lab_scenario::row::LOADING;
 use lab_scenario::{Accounting, Chain, Resumption, Task, Version, locked_version, rows};
 
 #[test]
@@ -21,6 +22,7 @@ fn every_worker_does_every_row_as_asked() {
     for row in &report.rows {
         let unable: &[&str] = match row.row.task {
             Task::SetUp | Task::Memory => &["floor"],
+            Task::Loading => &["floor", "rustls-unbuffered"],
             _ if row.row.early_data > 0 => &["rustls-unbuffered"],
             _ => &[],
         };
@@ -39,6 +41,7 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
         // The policies of s2n-tls pin neither of these, and it renews no ticket of TLS 1.2.
         let pinned = asked.chain != Chain::Ed25519 && !asked.suite.name().contains("CHACHA20");
         let unable: &[&str] = match (asked.version, asked.resumption) {
+            _ if asked.task == Task::Loading => &["s2n-tls"],
             (Version::Tls13, Some(Resumption::Stateful)) => &["boringssl", "s2n-tls"],
             (Version::Tls12, Some(Resumption::Stateless)) => &["s2n-tls"],
             _ if !pinned => &["s2n-tls"],
@@ -63,6 +66,7 @@ fn go_and_the_next_rustls_do_every_row_as_asked() {
         let asked = &row.row;
         let stored = asked.resumption == Some(Resumption::Stateful);
         let unable: &[&str] = match (asked.task, asked.version) {
+            (Task::Loading, _) => &["go", "rustls-0-24"],
             (Task::Memory, _) => &["go"],
             (_, Version::Tls12) if stored => &["go"],
             _ if asked.early_data > 0 => &["go"],
@@ -184,6 +188,11 @@ fn many_connections_are_told(report: &Report) {
         };
         for peer in ["tercel", "rustls", "rustls-unbuffered"] {
             match row.row.task {
+                Task::Loading if peer == "rustls-unbuffered" => {}
+                Task::Loading => {
+                    let [load, with_use] = LOADING.map(|side| figure(side, peer).nanoseconds);
+                    assert!(load < with_use, "{id}");
+                }
                 Task::Threads => assert_eq!(row.row.threads, [1, 3], "{id}"),
                 Task::Latency => {
                     for side in ["client", "server"] {

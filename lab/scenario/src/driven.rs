@@ -1,6 +1,6 @@
 //! A worker around a [`Library`]: which task is done by which loop.
 //!
-//! Must not know: how a loop times. Next: `handshake.rs`, `bulk.rs`, `threads.rs`, `memory.rs`.
+//! Must not know: how a loop times. Next: `handshake.rs`, `bulk.rs`, `threads.rs`, `memory.rs`, `loading.rs`.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -9,11 +9,13 @@ use crate::accounting::Accounting;
 use crate::allocations::Allocations;
 use crate::bulk::Bulk;
 use crate::files::Files;
-use crate::handshake::{Handshakes, SetUps};
+use crate::handshake::Handshakes;
 use crate::library::{Library, Result, Unable};
+use crate::loading::Loading;
 use crate::memory::Memory;
 use crate::protocol::{About, NO_PROGRAM, VERSION};
 use crate::row::{Row, Task};
+use crate::set_up::SetUps;
 use crate::threads::Threads;
 use crate::worker::{Prepared, Worker};
 
@@ -66,6 +68,7 @@ where
                 let counter = Allocations::open()?;
                 Box::new(Memory::new(library, row, counter).map_err(Unable::Failed)?)
             }
+            Task::Loading => Box::new(Loading::new(library, row, files)?),
         };
         Ok(prepared)
     }

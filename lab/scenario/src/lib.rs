@@ -9,7 +9,7 @@
 //! | see what a handshake is held to | `check.rs` |
 //! | see which spans count, and for whom | `accounting.rs` |
 //! | know what the series of OpenSSL is asked | [`series`] |
-//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
+//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs`, `loading.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
 
@@ -23,6 +23,7 @@ mod files;
 mod handshake;
 mod ledger;
 mod library;
+mod loading;
 mod memory;
 mod meter;
 pub mod protocol;
@@ -30,6 +31,7 @@ mod registry;
 pub mod row;
 pub mod rows;
 pub mod series;
+mod set_up;
 mod threads;
 mod version;
 mod wire;
@@ -40,9 +42,10 @@ pub use distribution::Distribution;
 pub use driven::Driven;
 pub use files::Files;
 pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
+pub use loading::{Key, Loaded, Material};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
-pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
+pub use row::{Chain, Group, Load, Resumption, Row, Scheme, Suite, Task, Unit, Version};
 pub use threads::{Strand, Threads, at_once, together};
 pub use version::locked_version;
 pub use wire::Wire;

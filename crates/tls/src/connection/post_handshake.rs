@@ -139,7 +139,7 @@ impl PostHandshake {
             ContentType::HANDSHAKE => {
                 self.joiner.push(content);
                 while let Some(message) = self.joiner.next()? {
-                    self.message(&message, opener, link)?;
+                    self.message(message.bytes(), opener, link)?;
                 }
                 // A large message that has no place need not come whole to be refused: nobody would wait for
                 // the rest of it.

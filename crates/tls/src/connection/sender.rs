@@ -68,7 +68,7 @@ impl Sender {
 
     /// Seals under these keys from here on.
     pub(crate) fn install(&mut self, keys: Keys) -> Result<(), Error> {
-        self.sealer.install(keys.protection()?);
+        self.sealer.replace(|place| keys.replace(place))?;
         self.keys = Some(keys);
         self.allowance = None;
         Ok(())

@@ -31,19 +31,40 @@ impl<M> Mailbox<M> {
 
 /// A sequence that has not ended yet.
 pub(crate) struct Coroutine<T> {
-    future: Pin<Box<dyn Future<Output = T> + Send>>,
+    sequence: Pin<Box<dyn Resume<T> + Send>>,
+}
+
+/// What a coroutine asks of its future.
+trait Resume<T> {
+    fn resume(self: Pin<&mut Self>) -> Option<T>;
+}
+
+impl<F: Future> Resume<F::Output> for Option<F> {
+    fn resume(self: Pin<&mut Self>) -> Option<F::Output> {
+        match self.as_pin_mut()?.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
 }
 
 impl<T> Coroutine<T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { future: Box::pin(future) }
+    /// The sequence that `begin` makes.
+    ///
+    /// It is made in its place. A future that is made first is copied there whole, and its 3 KB are nearly all
+    /// room for what comes later; so would a `None` be that is not the default.
+    pub(crate) fn new<F>(begin: impl FnOnce() -> F) -> Self
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        let place: Box<Option<F>> = Box::default();
+        let mut sequence = Box::into_pin(place);
+        sequence.set(Some(begin()));
+        Self { sequence }
     }
 
     /// Runs up to the next wait, or to the end.
     pub(crate) fn resume(&mut self) -> Option<T> {
-        match self.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(value) => Some(value),
-            Poll::Pending => None,
-        }
+        self.sequence.as_mut().resume()
     }
 }

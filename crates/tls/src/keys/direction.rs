@@ -27,6 +27,16 @@ impl Keys {
         }
     }
 
+    /// The same in place of what protected them before.
+    pub(crate) fn replace(&self, place: &mut Option<Protection>) -> Result<(), Error> {
+        let made = self.write_key();
+        let construction = match self {
+            Self::Tls12(key) => Construction::tls12(key.algorithm),
+            Self::Tls13(_) | Self::Handshake13(_) => Construction::Tls13,
+        };
+        Protection::replace(place, made.algorithm(), construction, made.key(), made.iv())
+    }
+
     /// What protects records after so many of them, with the key still to be made.
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
         let (algorithm, construction) = match self {

@@ -12,7 +12,7 @@ use lab_scenario::{About, Accounting, Distribution, Row, Task, Unit, rows};
 const PEERS: [(&str, &str, f64); 10] = [
     ("tercel", "Tercel", 1.0),
     ("rustls", "rustls 0.23", 1.1),
-    ("rustls-unbuffered", "rustls 0.23, unbuffered", 1.004),
+    ("rustls-unbuffered", "rustls 0.23, unbuffered", 1.0),
     ("openssl", "OpenSSL 4.0", 1.9),
     ("openssl-3.5", "OpenSSL 3.5", 2.1),
     ("boringssl", "BoringSSL", 0.97),
@@ -62,7 +62,9 @@ fn of_row(place: usize, row: &Row, random: &mut Random) -> RowReport {
     let taking_part: Vec<_> = PEERS
         .iter()
         .filter(|(name, ..)| !failures.contains_key(*name) && !unable.contains_key(*name))
-        .filter(|(name, ..)| *name != "floor" || !matches!(row.task, Task::SetUp | Task::Memory))
+        .filter(|(name, ..)| {
+            *name != "floor" || !matches!(row.task, Task::SetUp | Task::Memory | Task::Loading)
+        })
         .collect();
     let sides = row.sides().into_iter().map(|side| of_side(place, row, side, &taking_part, random));
     let sides = sides.collect();

@@ -14,6 +14,8 @@ mod configuration;
 mod connection;
 #[path = "../../openssl/src/kept.rs"]
 mod kept;
+#[path = "../../openssl/src/loading.rs"]
+mod loading;
 #[path = "../../openssl/src/memory.rs"]
 mod memory;
 mod published;
@@ -30,8 +32,8 @@ use boring::ssl::SslContext;
 use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result,
-    Resumption, Row, Scheme, Sink, Unable, Version, Wire, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
+    Result, Resumption, Row, Scheme, Sink, Unable, Version, Wire, locked_version, serve,
 };
 
 use connection::{Buffers, Connection};
@@ -46,6 +48,7 @@ struct BoringSsl {
     server: SslContext,
     host: &'static str,
     name: CString,
+    files: Files,
     version: Version,
     /// Whether the server has tickets to send after a handshake of TLS 1.3.
     tickets: bool,
@@ -86,6 +89,7 @@ impl Library for BoringSsl {
             server,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
+            files: files.clone(),
             version: row.version,
             tickets: row.version == Version::Tls13 && row.tickets > 0,
             resumption: row.resumption,
@@ -126,6 +130,23 @@ impl Library for BoringSsl {
         let holds_tickets =
             self.tickets && self.published.as_ref().is_none_or(|shared| shared.session().is_none());
         Ok(Side { connection, connected: false, holds_tickets, first: false })
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let (client, server) = match material {
+            Material::Key(pem) => return loading::key(pem, row.chain.scheme()).map(Loaded::Key),
+            Material::Server { chain, key } => {
+                let server = configuration::server_that_shows(chain, key, row, &self.files)?;
+                (self.client.clone(), server)
+            }
+            Material::Roots(pem) => {
+                let client = configuration::client_that_trusts(pem, row, &self.files)?;
+                (client, self.server.clone())
+            }
+        };
+        let (name, files) = (self.name.clone(), self.files.clone());
+        let published = None;
+        Ok(Loaded::Configured(Self { client, server, name, files, published, ..*self }))
     }
 }
 

@@ -34,8 +34,9 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         [] => return serve(Floor),
         ["--calls", row] => row_of(row).and_then(|row| check::print_calls(&row)),
-        ["--check", row, files] => row_of(row).and_then(|row| check::check(&row, files)),
-        _ => Err("usage: lab-worker-floor [--calls ROW | --check ROW FILES]".into()),
+        ["--check", "all", files] => check::check_all(&rows::all(), files),
+        ["--check", row, files] => row_of(row).and_then(|row| check::check_one(&row, files)),
+        _ => Err("usage: lab-worker-floor [--calls ROW | --check ROW|all FILES]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -85,6 +86,7 @@ impl Worker for Floor {
                 Ok(Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?))
             }
             Task::Memory => Err(Unable::cannot("memory is the libraries' affair")),
+            Task::Loading => Err(Unable::cannot("how to load is the libraries' affair")),
             Task::Handshake => {
                 let mut row = Handshakes::new(row, files).map_err(Unable::Failed)?;
                 row.measure(WARM_UP).map_err(Unable::Failed)?;

@@ -14,6 +14,7 @@
 mod configuration;
 mod connection;
 mod kept;
+mod loading;
 mod memory;
 mod published;
 mod session;
@@ -25,8 +26,8 @@ use std::ptr;
 
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result, Row,
-    Scheme, Sink, Unable, Version, Wire, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
+    Result, Row, Scheme, Sink, Unable, Version, Wire, serve,
 };
 use openssl as library;
 use openssl::error::ErrorStack;
@@ -61,6 +62,7 @@ struct OpenSsl {
     server: SslContext,
     host: &'static str,
     name: CString,
+    files: Files,
     /// Whether the client keeps the session of a handshake itself: in TLS 1.2.
     keeps: bool,
     early_data: bool,
@@ -94,6 +96,7 @@ impl Library for OpenSsl {
                 server: published::server(row, files)?,
                 host: files.server_name(),
                 name: CString::new(files.server_name())?,
+                files: files.clone(),
                 keeps: row.resumption.is_some(),
                 early_data: false,
                 published: Some(Shared::default()),
@@ -104,6 +107,7 @@ impl Library for OpenSsl {
             server: configuration::server(row, files)?,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
+            files: files.clone(),
             keeps: row.version == Version::Tls12 && row.resumption.is_some(),
             early_data: row.early_data > 0,
             published: None,
@@ -142,6 +146,23 @@ impl Library for OpenSsl {
             side.state = State::EarlyData;
         }
         Ok(side)
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let (client, server) = match material {
+            Material::Key(pem) => return loading::key(pem, row.chain.scheme()).map(Loaded::Key),
+            Material::Server { chain, key } => {
+                let server = configuration::server_that_shows(chain, key, row, &self.files)?;
+                (self.client.clone(), server)
+            }
+            Material::Roots(pem) => {
+                let client = configuration::client_that_trusts(pem, row, &self.files)?;
+                (client, self.server.clone())
+            }
+        };
+        let (name, files) = (self.name.clone(), self.files.clone());
+        let published = None;
+        Ok(Loaded::Configured(Self { client, server, name, files, published, ..*self }))
     }
 }
 

@@ -11,14 +11,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, Wire, serve,
+    About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
+    Wire, serve,
 };
 use rustls::ProtocolVersion;
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 
-use configuration::{Configured, about, outcome};
+use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
@@ -38,7 +39,7 @@ impl Library for Rustls {
         if row.early_data > 0 {
             return Err(Unable::cannot("0-RTT data is left to the buffered connections"));
         }
-        Ok(Self(Configured::new(row, files)?))
+        Ok(Self(Configured::new(row, files, &Arc::new(provider(row)?))?))
     }
 
     fn client(&self) -> Result<Client> {
@@ -50,6 +51,10 @@ impl Library for Rustls {
 
     fn server(&self) -> Result<Server> {
         Ok(Server(UnbufferedServerConnection::new(Arc::clone(&self.0.server))?))
+    }
+
+    fn load(&self, _: &Row, _: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        Err(Unable::cannot("it loads what the worker rustls loads, in the same way"))
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Must not know: how connections are driven.
 
+use std::fs;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite,
-    Unable, Version, locked_version,
+    About, Accounting, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable,
+    Version, locked_version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
@@ -36,11 +37,14 @@ pub(crate) struct Configured {
 }
 
 impl Configured {
-    pub(crate) fn new(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
-        let provider = Arc::new(provider(row)?);
+    pub(crate) fn new(
+        row: &Row,
+        files: &Files,
+        provider: &Arc<CryptoProvider>,
+    ) -> std::result::Result<Self, Unable> {
         let name = ServerName::try_from(files.server_name())?;
-        let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+        let client = Arc::new(client(row, files, provider)?);
+        Ok(Self { client, server: Arc::new(server(row, files, provider)?), name })
     }
 }
 
@@ -70,13 +74,23 @@ fn client(
     files: &Files,
     provider: &Arc<CryptoProvider>,
 ) -> std::result::Result<ClientConfig, Unable> {
+    client_that_trusts(&fs::read(files.root(row.chain))?, row, files, provider)
+}
+
+/// The same with these roots, in PEM.
+pub(crate) fn client_that_trusts(
+    pem: &[u8],
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ClientConfig, Unable> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[version(row.version)])?
-        .with_root_certificates(roots(row.chain, files)?);
+        .with_root_certificates(roots(pem)?);
     let mut config = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => builder.with_client_auth_cert(
-            certificates(files.client_chain(chain))?,
+            certificates(&fs::read(files.client_chain(chain))?)?,
             PrivateKeyDer::from_pem_file(files.client_key(chain))?,
         )?,
     };
@@ -98,6 +112,18 @@ fn server(
     files: &Files,
     provider: &Arc<CryptoProvider>,
 ) -> std::result::Result<ServerConfig, Unable> {
+    let key = fs::read(files.server_key(row.chain))?;
+    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files, provider)
+}
+
+/// The same with this chain and key, in PEM.
+pub(crate) fn server_that_shows(
+    chain: &[u8],
+    key: &[u8],
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ServerConfig, Unable> {
     let mut provider = Arc::clone(provider);
     if is_published(row) {
         // The client alone is held to the row's suite.
@@ -109,15 +135,13 @@ fn server(
     let builder = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => {
-            let roots = Arc::new(roots(chain, files)?);
+            let roots = Arc::new(roots(&fs::read(files.root(chain))?)?);
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build()?;
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder.with_single_cert(
-        certificates(files.server_chain(row.chain))?,
-        PrivateKeyDer::from_pem_file(files.server_key(row.chain))?,
-    )?;
+    let mut config =
+        builder.with_single_cert(certificates(chain)?, PrivateKeyDer::from_pem_slice(key)?)?;
     match row.resumption {
         None => config.session_storage = Arc::new(NoServerSessionStorage {}),
         Some(Resumption::Stateful) if is_published(row) => {
@@ -140,7 +164,7 @@ fn server(
 
 /// The default provider with the row's suite, groups and signature scheme only; in published accounting with its
 /// suite only.
-fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
+pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
     let mut provider = default_provider();
     provider.cipher_suites.retain(|suite| self::suite(suite.suite()) == Some(row.suite));
     if provider.cipher_suites.is_empty() {
@@ -195,16 +219,16 @@ fn version(version: Version) -> &'static SupportedProtocolVersion {
     }
 }
 
-fn roots(chain: Chain, files: &Files) -> std::result::Result<RootCertStore, Unable> {
+fn roots(pem: &[u8]) -> std::result::Result<RootCertStore, Unable> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(files.root(chain))?)?;
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate?)?;
+    }
     Ok(roots)
 }
 
-fn certificates(
-    path: std::path::PathBuf,
-) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
-    Ok(CertificateDer::pem_file_iter(path)?.collect::<std::result::Result<_, _>>()?)
+fn certificates(pem: &[u8]) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
+    Ok(CertificateDer::pem_slice_iter(pem).collect::<std::result::Result<_, _>>()?)
 }
 
 /// What both ends can tell.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod loading;
 mod published;
 
 use std::io::{BufRead, Read, Write};
@@ -17,18 +18,24 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Library, Outcome, Program, Result, Row, Sink,
-    Unable, serve,
+    About, Accounting, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Program,
+    Result, Row, Sink, Unable, serve,
 };
+use rustls::crypto::CryptoProvider;
 use rustls::{ClientConnection, ProtocolVersion, ServerConnection};
 
-use configuration::{Configured, about, outcome};
+use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
 
-struct Rustls(Configured);
+struct Rustls {
+    configured: Configured,
+    /// What loading needs.
+    provider: Arc<CryptoProvider>,
+    files: Files,
+}
 
 impl Library for Rustls {
     type Client = Client;
@@ -41,18 +48,25 @@ impl Library for Rustls {
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
-        Ok(Self(Configured::new(row, files)?))
+        let provider = Arc::new(provider(row)?);
+        let configured = Configured::new(row, files, &provider)?;
+        Ok(Self { configured, provider, files: files.clone() })
     }
 
     fn client(&self) -> Result<Client> {
-        Ok(Client(ClientConnection::new(Arc::clone(&self.0.client), self.0.name.clone())?))
+        let Configured { client, name, .. } = &self.configured;
+        Ok(Client(ClientConnection::new(Arc::clone(client), name.clone())?))
     }
 
     fn server(&self) -> Result<Server> {
-        let mut connection = ServerConnection::new(Arc::clone(&self.0.server))?;
+        let mut connection = ServerConnection::new(Arc::clone(&self.configured.server))?;
         // A write of any size at once.
         connection.set_buffer_limit(None);
         Ok(Server { connection, early_data: 0 })
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
     }
 }
 
