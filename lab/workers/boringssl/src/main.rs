@@ -26,7 +26,6 @@ mod transport;
 use std::ffi::{CString, c_int};
 use std::process::ExitCode;
 
-use boring as library;
 use boring::error::ErrorStack;
 use boring::ssl::SslContext;
 use boring_sys as ffi;
@@ -38,6 +37,9 @@ use lab_scenario::{
 
 use connection::{Buffers, Connection};
 use kept::Shared;
+
+/// The name that the parts shared with the worker for OpenSSL know the crate by.
+use boring as library;
 
 fn main() -> ExitCode {
     serve(Driven::<BoringSsl>::new())

@@ -29,7 +29,6 @@ use lab_scenario::{
     About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
     Result, Row, Scheme, Sink, Unable, Version, Wire, serve,
 };
-use openssl as library;
 use openssl::error::ErrorStack;
 use openssl::ssl::SslContext;
 
@@ -52,6 +51,9 @@ mod ffi {
         pub(crate) fn SSL_set0_wbio(ssl: *mut SSL, bio: *mut BIO);
     }
 }
+
+/// The name that the parts shared with the worker for BoringSSL know the crate by.
+use openssl as library;
 
 fn main() -> ExitCode {
     serve(Driven::<OpenSsl>::new())

@@ -18,7 +18,8 @@ pub(crate) fn load(
     row: &Row,
     material: &Material,
 ) -> std::result::Result<Loaded<Rustls>, Unable> {
-    let Rustls { configured: Configured { client, server, name }, provider, files } = shared;
+    let Rustls { configured, provider, files } = shared;
+    let Configured { client, server, name } = configured;
     let (mut client, mut server) = (Arc::clone(client), Arc::clone(server));
     match material {
         Material::Key(pem) => {

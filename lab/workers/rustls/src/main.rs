@@ -32,7 +32,6 @@ fn main() -> ExitCode {
 
 struct Rustls {
     configured: Configured,
-    /// What loading needs.
     provider: Arc<CryptoProvider>,
     files: Files,
 }
