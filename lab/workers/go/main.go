@@ -137,7 +137,9 @@ func prepare(row *row, files string) (prepared, error) {
 		return newBulk(library)
 	case "threads", "latency":
 		return newThreads(library)
+	case "memory":
+		return nil, cannot("its memory is the garbage collector's")
 	default:
-		return nil, cannot("no " + row.Task + " rows: its memory is the garbage collector's")
+		return nil, cannot("this worker has no rows of " + row.Task)
 	}
 }
