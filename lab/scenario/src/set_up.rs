@@ -14,6 +14,7 @@ use crate::library::{Library, Result, Unable};
 use crate::meter::Meter;
 use crate::protocol::Measurement;
 use crate::row::Row;
+use crate::spans::Span;
 use crate::worker::Prepared;
 
 /// Connections that are timed in one span.
@@ -34,7 +35,8 @@ impl<L: Library> SetUps<L> {
         // That these connections would work is part of what the row says.
         let (_, mut done) = Handshakes::new(Arc::clone(&library), row)?.into_parts();
         done.insert("connections timed at once".to_owned(), BATCH.to_string());
-        let mut set_ups = Self { library, meter: Meter::new(), done };
+        let mut set_ups =
+            Self { library, meter: Meter::new().counted_as([Span::Client, Span::Server]), done };
         set_ups.batch()?;
         Ok(set_ups)
     }
