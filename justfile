@@ -24,6 +24,9 @@ check:
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/s2n-tls/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/rustls-0-24/Cargo.toml --check
+    cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
@@ -88,6 +91,18 @@ peers FEATURES:
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
 
+# Where the instructions of rows go, by purpose: `just lab-profile resumed-12-stateless --peers tercel,rustls,floor`.
+lab-profile *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- profile {{ FLAGS }}
+
+# Whether the lab's published accounting agrees with the programs it follows; tools/cross-check.sh says what it wants.
+cross-check RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH ROUNDS="5":
+    tools/cross-check.sh {{ quote(RUSTLS_BENCH) }} {{ quote(OPENSSL_BENCH) }} {{ quote(BORINGSSL_BENCH) }} {{ ROUNDS }}
+
+# OpenSSL from 1.1.1 to 4.0, release by release.
+lab-openssl *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- openssl {{ FLAGS }}
+
 # The lab's own tests, with rustls as the only foreign peer.
 test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
@@ -95,7 +110,20 @@ test-lab:
 
 # Every row with the workers that `test-lab` leaves out, because their libraries take long to build.
 test-lab-full:
-    cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers -- --ignored
+    cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers --test openssl -- --ignored
+
+# Whether a library ties with itself, as it must: some minutes on a quiet machine.
+lab-aa PEER="rustls" *FLAGS="": && (lab-aa-verdict)
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- run --full --minutes 10 \
+        --rows bulk,full,resumed --peers {{ PEER }},{{ PEER }}@2 --out lab-report/aa {{ FLAGS }}
+
+[private]
+lab-aa-verdict:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- aa lab-report/aa/report.json
+
+# The lab's pages in headless Chromium: no complaints, no sideways scrolling on a phone, pictures to look at.
+lab-page-check:
+    tools/lab-page-check.sh
 
 # What the wrappers of crates/crypto cost over the bare foreign calls.
 bench-crypto:

@@ -17,6 +17,12 @@ impl Prk {
         Self::from_bytes(algorithm, hkdf_extract(algorithm, salt, ikm).as_bytes())
     }
 
+    /// HKDF-Extract with a salt that was absorbed before.
+    #[must_use]
+    pub fn extract_with(salt: &HmacKey, ikm: &[u8]) -> Self {
+        Self::from_bytes(salt.algorithm(), salt.secret_tag(&[ikm]).as_bytes())
+    }
+
     /// A pseudorandom key given as bytes.
     #[must_use]
     pub fn from_bytes(algorithm: HashAlgorithm, bytes: &[u8]) -> Self {

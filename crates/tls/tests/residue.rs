@@ -147,7 +147,8 @@ impl Log {
     /// The key of this length that a traffic secret leads to. RFC 9846 7.1, 7.3
     fn keep_key<const LENGTH: usize>(&self, label: &str, secret: &[u8]) {
         let hash = if secret.len() == 48 { HashAlgorithm::Sha384 } else { HashAlgorithm::Sha256 };
-        let info = [&[0, LENGTH as u8, 9], b"tls13 key".as_slice(), &[0]].concat();
+        let length = u8::try_from(LENGTH).unwrap();
+        let info = [&[0, length, 9], b"tls13 key".as_slice(), &[0]].concat();
         let mut key = [0; LENGTH];
         Prk::from_bytes(hash, secret).expand(&[&info], &mut key);
         self.keep(&format!("key of {label}"), &key);

@@ -8,7 +8,7 @@ use lab_scenario::{Row, Task, rows};
 use crate::report::Settings;
 
 /// Most threads that are asked of a worker.
-const MAX_THREADS: usize = 1024;
+pub(crate) const MAX_THREADS: usize = 1024;
 
 /// Counts of threads up to the logical processors, then up to half as many again; not many in all.
 pub(crate) fn threads(cpus: usize) -> Vec<usize> {
@@ -54,7 +54,7 @@ pub(crate) fn fit(rows: &mut [Row], settings: &Settings) {
             Task::Threads => row.threads.clone_from(&settings.threads),
             Task::Latency => row.threads = vec![settings.cpus],
             Task::Memory => row.connections.clone_from(&settings.connections),
-            Task::Handshake | Task::Bulk | Task::SetUp => {}
+            Task::Handshake | Task::Bulk | Task::SetUp | Task::Loading | Task::Instructions => {}
         }
     }
 }

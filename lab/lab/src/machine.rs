@@ -22,7 +22,9 @@ pub struct Machine {
     pub virtual_machine: bool,
     /// The frequency governor of the first processor.
     pub governor: String,
-    /// Whether two threads share a core.
+    /// Whether the processor may exceed its nominal frequency: `on`, `off`.
+    pub turbo: String,
+    /// Whether two threads share a core: `1`, `0`.
     pub smt: String,
     /// Bytes of memory.
     pub memory: u64,
@@ -34,6 +36,10 @@ pub struct Machine {
     pub rustc: String,
     /// The C compiler.
     pub cc: String,
+    /// The C++ compiler that BoringSSL's build finds.
+    pub cxx: String,
+    /// Flags that the environment gives to compilers.
+    pub flags: String,
     /// The commit of this repository, with a plus sign if files were changed.
     pub commit: String,
     /// The load averages at the start.
@@ -82,12 +88,15 @@ impl Machine {
                 .collect(),
             virtual_machine: has("hypervisor"),
             governor: or_unknown(&read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+            turbo: turbo(),
             smt: or_unknown(&read("/sys/devices/system/cpu/smt/active")),
             memory: memory.unwrap_or_default() * 1024,
             kernel: or_unknown(&read("/proc/sys/kernel/osrelease")),
             system: system.unwrap_or(std::env::consts::OS).trim_matches('"').to_owned(),
             rustc: first_line("rustc", &["--version"]),
             cc: first_line("cc", &["--version"]),
+            cxx: first_line("c++", &["--version"]),
+            flags: outside_flags(),
             commit: commit(),
             load: read("/proc/loadavg").trim().to_owned(),
         }
@@ -153,6 +162,25 @@ fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 fn or_unknown(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() { "unknown".to_owned() } else { text.to_owned() }
+}
+
+/// Intel's driver says whether it is off, others whether it is on.
+fn turbo() -> String {
+    let off = read("/sys/devices/system/cpu/intel_pstate/no_turbo");
+    let on = read("/sys/devices/system/cpu/cpufreq/boost");
+    match (off.trim(), on.trim()) {
+        ("0", _) | (_, "1") => "on".to_owned(),
+        ("1", _) | (_, "0") => "off".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What compilers are told by the environment of this program, and so of the workers' builds.
+fn outside_flags() -> String {
+    let names = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CC", "CXX", "CFLAGS", "CXXFLAGS"];
+    let set = names.iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    let set: Vec<_> = set.map(|(name, value)| format!("{name}={value}")).collect();
+    if set.is_empty() { "none".to_owned() } else { set.join(" ") }
 }
 
 fn first_line(program: &str, arguments: &[&str]) -> String {

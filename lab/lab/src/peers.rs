@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use lab_scenario::About;
 use lab_scenario::protocol::{Reply, Request, VERSION};
+use lab_scenario::{About, Row};
 use serde::Deserialize;
 
 use crate::process::{Launch, Process};
@@ -25,6 +25,9 @@ pub(crate) struct Manifest {
     floor: bool,
     /// What its build needs beyond Rust and a C compiler, in words.
     pub(crate) needs: Option<String>,
+    /// Whether its memory does not come from the C library, so that no allocator can be put under it.
+    #[serde(default)]
+    own_allocator: bool,
     /// How it is built, run in its folder; `{target}` is a folder for what is built.
     /// Default: cargo builds the folder's package.
     build: Option<Vec<String>>,
@@ -128,14 +131,16 @@ impl Worker {
             "dev" => "debug",
             other => other,
         };
-        let program = format!("lab-worker-{}{}", self.name, std::env::consts::EXE_SUFFIX);
+        // Names of packages have no dots.
+        let name = self.name.replace('.', "-");
+        let program = format!("lab-worker-{name}{}", std::env::consts::EXE_SUFFIX);
         (command, builder.target.join(folder).join(program))
     }
 
     /// Starts it once and asks who it is.
     pub(crate) fn introduce(&self, name: &str, program: &Path, launch: &Launch) -> Result<Peer> {
         let mut process = Process::start(&program.to_owned(), launch)?;
-        let about = match process.ask(&Request::Hello, Duration::ZERO)? {
+        let about = match process.ask(&Request::<Row>::Hello, Duration::ZERO)? {
             Reply::About(about) => about,
             other => bail!("it does not say who it is, but {other:?}"),
         };
@@ -144,7 +149,7 @@ impl Worker {
             "it speaks version {} of the protocol, not {VERSION}",
             about.protocol
         );
-        if let Some(library) = &launch.preload {
+        if let Some(library) = launch.preload.as_ref().filter(|_| !self.manifest.own_allocator) {
             let file = library.file_name().unwrap_or_default().to_string_lossy();
             ensure!(process.has_loaded(&file), "{file} was not loaded into it");
         }
@@ -166,7 +171,7 @@ mod tests {
     fn a_manifest_needs_a_label_only_and_takes_nothing_unknown() {
         let manifest: Manifest = toml::from_str("label = \"X\"").unwrap();
         assert_eq!(manifest.label, "X");
-        assert!(!manifest.floor && manifest.build.is_none());
+        assert!(!manifest.floor && !manifest.own_allocator && manifest.build.is_none());
         assert!(toml::from_str::<Manifest>("label = \"X\"\nbiuld = []").is_err());
     }
 }

@@ -1,105 +1,171 @@
-//! Drawings of the page that are more than bars: threads, distributions; and the tables below them.
+//! Curves of the page: threads, sizes of writes, distributions; and the tables below them.
 //!
-//! Must not know: how figures came about. Next: `page.rs`.
+//! Must not know: how figures came about. Next: `page.rs`, `plots/drawing.rs`.
 
 use std::fmt::{self, Write};
 
 use lab_scenario::Distribution;
 
-use crate::page::{COLOURS, Text};
-use crate::report::{Report, RowReport};
-use crate::table::{self, PERCENTILES};
+use crate::page::{Key, Text, colour};
+use crate::report::{PeerReport, Report, RowReport};
+use crate::table::{self, PERCENTILES, amount};
 
-/// The size of a drawing, in its own units, and what is left around it for words.
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 64.0;
-const BELOW: f64 = 28.0;
-const ABOVE: f64 = 12.0;
+mod drawing;
+
+use drawing::{Drawing, Line, Marks};
 
 /// Classes of a distribution that are drawn as one point: a sixteenth of a doubling.
 const DRAWN: u32 = 4;
 
-/// A line: its peer's place in the report, and points between 0 and 1.
-type Line = (usize, Vec<(f64, f64)>);
+/// What is drawn of so many threads with this rate.
+type Value<'v> = &'v dyn Fn(usize, f64) -> f64;
 
-/// Marks of an axis: where, between 0 and 1, and what is written there.
-type Marks = Vec<(f64, String)>;
-
-/// Handshakes in a second by threads: a drawing and a table.
+/// Handshakes in a second by threads, in all and for each thread, and a table.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn threads(page: &mut String, report: &Report, row: &RowReport) -> fmt::Result {
     let counts = &row.row.threads;
     let most = counts.last().copied().unwrap_or(1) as f64;
-    let rates = |peer: &str| -> Vec<(usize, f64)> { table::rates(row, peer) };
-    let top = peers(row).into_iter().flat_map(rates).map(|(_, rate)| rate);
-    let top = top.fold(1.0, f64::max);
-    let lines = peers(row).into_iter().map(|peer| {
-        let points = rates(peer).into_iter().map(|(count, rate)| (count as f64 / most, rate / top));
-        (place(report, peer), points.collect())
-    });
-    let below = counts.iter().map(|count| (*count as f64 / most, count.to_string()));
-    let beside = [0.0, 0.5, 1.0].map(|part| (part, format!("{:.0}/s", part * top)));
-    let title = "handshakes in a second by threads, servers";
-    draw(page, title, &lines.collect::<Vec<_>>(), &below.collect(), &beside.into())?;
-    writeln!(page, "<div class=\"wide\"><table><tr><th>{title}</th>")?;
-    for count in counts {
-        write!(page, "<th>{count}</th>")?;
+    let id = Text(&row.row.id);
+    writeln!(page, "<h3><a href=\"#{id}\">{}</a></h3>\n<div class=\"plots\">", Text(&row.title))?;
+    let each_thread = |count: usize, rate: f64| rate / count as f64;
+    let drawings: [(&str, Value<'_>); 2] = [
+        ("handshakes in a second by threads, servers, all threads", &|_, rate| rate),
+        ("the same, of each thread", &each_thread),
+    ];
+    for (title, value) in drawings {
+        let values = |peer: &str| -> Vec<(f64, f64)> {
+            let rates = table::rates(row, peer).into_iter();
+            rates.map(|(count, rate)| (count as f64 / most, value(count, rate))).collect()
+        };
+        let lines = peers(row).into_iter().map(|peer| (colour(report, peer), values(peer)));
+        // Where there are many counts, not each has room for its number.
+        let apart = counts.len().div_ceil(9).max(1);
+        let below = counts.iter().step_by(apart);
+        let below = below.map(|count| (*count as f64 / most, count.to_string()));
+        from_zero(page, title, lines.collect(), below.collect(), thousands)?;
     }
-    writeln!(page, "</tr>")?;
-    for peer in peers(row) {
-        write!(page, "<tr><td>{}</td>", Text(report.label(peer)))?;
-        for (count, rate) in rates(peer) {
+    let mut head = vec!["threads".to_owned()];
+    head.extend(counts.iter().map(usize::to_string));
+    let lines = peers(row).into_iter().map(|peer| {
+        let rates = table::rates(row, peer).into_iter().map(|(count, rate)| {
             let scaling = table::scaling(row, peer, rate)
                 .map_or_else(String::new, |scaling| format!(", ×{scaling:.2}"));
-            let each = rate / count as f64;
-            write!(page, "<td>{rate:.0} <small>{each:.0} each{scaling}</small></td>")?;
+            let each = each_thread(count, rate);
+            format!("{rate:.0} <small>{each:.0} each{scaling}</small>")
+        });
+        (peer, rates.collect())
+    });
+    writeln!(page, "</div>")?;
+    by_peer(page, report, &head, lines.collect())
+}
+
+/// Bytes in a second by the size of writes, each side, and a table.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn sizes(page: &mut String, report: &Report, section: &[RowReport]) -> fmt::Result {
+    // The same with the largest write belongs to another section.
+    let of_sweep = &section[0].row;
+    let alike = |row: &&RowReport| {
+        let row = &row.row;
+        (row.task, row.version, row.suite) == (of_sweep.task, of_sweep.version, of_sweep.suite)
+    };
+    let mut rows: Vec<_> = report.rows.iter().filter(alike).collect();
+    rows.sort_by_key(|row| row.row.write_size);
+    let place = |size: usize| (size.max(1) as f64).log2();
+    let sizes = || rows.iter().map(|row| row.row.write_size);
+    let (least, most) = (place(sizes().min().unwrap_or(1)), place(sizes().max().unwrap_or(1)));
+    let across = |size: usize| (place(size) - least) / (most - least).max(1.0);
+    let below = || sizes().map(|size| (across(size), short(size)));
+    let everyone = rows.iter().flat_map(|row| peers(row)).fold(Vec::new(), |mut seen, peer| {
+        if !seen.contains(&peer) {
+            seen.push(peer);
         }
-        writeln!(page, "</tr>")?;
+        seen
+    });
+    let mut tables = String::new();
+    writeln!(page, "<div class=\"plots\">")?;
+    for side in of_sweep.sides() {
+        let value = |row: &RowReport, peer: &str| {
+            let side = row.sides.iter().find(|each| each.side == side)?;
+            let figure = side.peers.iter().find(|figure| figure.peer == peer)?;
+            Some(amount(&row.row, &side.side, figure.nanoseconds))
+        };
+        let lines = everyone.iter().map(|peer| {
+            let point = |row: &&RowReport| Some((across(row.row.write_size), value(row, peer)?));
+            (colour(report, peer), rows.iter().filter_map(point).collect())
+        });
+        let title = format!("{side}: MB/s by the size of a write");
+        from_zero(page, &title, lines.collect(), below().collect(), thousands)?;
+        let head: Vec<_> =
+            [format!("{side}, MB/s")].into_iter().chain(sizes().map(short)).collect();
+        let lines = everyone.iter().map(|peer| {
+            let said = |row: &&RowReport| {
+                value(row, peer).map_or_else(|| "–".to_owned(), |value| format!("{value:.0}"))
+            };
+            (*peer, rows.iter().map(said).collect())
+        });
+        by_peer(&mut tables, report, &head, lines.collect())?;
     }
-    writeln!(page, "</table></div>")
+    writeln!(page, "</div>\n{tables}")
+}
+
+/// A number, short enough for an axis.
+fn thousands(number: f64) -> String {
+    if number < 20_000.0 { format!("{number:.0}") } else { format!("{:.0}k", number / 1000.0) }
+}
+
+/// A size of writes, short enough for an axis.
+fn short(size: usize) -> String {
+    match size {
+        size if size >= 1 << 20 => format!("{}M", size >> 20),
+        size if size >= 1 << 10 => format!("{}K", size >> 10),
+        size => size.to_string(),
+    }
 }
 
 /// How long handshakes took, each side: a drawing and percentiles.
 pub(crate) fn latency(page: &mut String, report: &Report, row: &RowReport) -> fmt::Result {
+    let id = Text(&row.row.id);
+    writeln!(page, "<h3><a href=\"#{id}\">{}</a></h3>\n<div class=\"plots\">", Text(&row.title))?;
     for side in ["client", "server"] {
-        let of_peers: Vec<_> = row
-            .distributions
-            .iter()
-            .filter_map(|(peer, sides)| Some((peer.as_str(), sides.get(side)?)))
-            .filter(|(_, distribution)| distribution.total() > 0)
-            .collect();
+        let of_peers = of_side(report, row, side);
         let classes = || of_peers.iter().flat_map(|(_, each)| each.classes.keys().copied());
         let Some((low, high)) = classes().min().zip(classes().max()) else { continue };
         // One class more on either side, so that a single one is no point.
         let (low, high) = (low.saturating_sub(DRAWN), high + DRAWN);
         let span = f64::from(high - low);
-        let shares: Vec<_> =
-            of_peers.iter().map(|(peer, each)| (*peer, shares(each, low, high))).collect();
-        let top = shares.iter().flat_map(|(_, points)| points).map(|point| point.1);
-        let top = top.fold(0.0, f64::max);
-        let lines = shares.iter().map(|(peer, points)| {
-            let points = points.iter().map(|(class, share)| (class / span, share / top));
-            (place(report, peer), points.collect())
+        let lines = of_peers.iter().map(|(peer, each)| {
+            let shares = shares(each, low, high).into_iter();
+            (colour(report, peer), shares.map(|(class, share)| (class / span, share)).collect())
         });
-        let beside = [0.0, 0.5, 1.0].map(|part| (part, format!("{:.1} %", 100.0 * part * top)));
         let title = format!("time of a handshake, {side}: shares of classes 4 % wide");
-        draw(page, &title, &lines.collect::<Vec<_>>(), &decades(low, high), &beside.into())?;
-        writeln!(page, "<div class=\"wide\"><table><tr><th>{side}</th>")?;
-        for (name, _) in PERCENTILES {
-            write!(page, "<th>{name}</th>")?;
-        }
-        writeln!(page, "<th>max</th><th>handshakes</th></tr>")?;
-        for (peer, distribution) in of_peers {
-            write!(page, "<tr><td>{}</td>", Text(report.label(peer)))?;
-            for value in table::percentiles(distribution) {
-                write!(page, "<td>{value}</td>")?;
-            }
-            writeln!(page, "<td>{}</td></tr>", distribution.total())?;
-        }
-        writeln!(page, "</table></div>")?;
+        let percent = |top: f64| format!("{:.1} %", 100.0 * top);
+        from_zero(page, &title, lines.collect(), decades(low, high), percent)?;
+    }
+    writeln!(page, "</div>")?;
+    for side in ["client", "server"] {
+        let names = PERCENTILES.iter().map(|(name, _)| *name);
+        let head = [side].into_iter().chain(names).chain(["max", "handshakes"]);
+        let head: Vec<_> = head.map(str::to_owned).collect();
+        let lines = of_side(report, row, side).into_iter().map(|(peer, distribution)| {
+            let told = table::percentiles(distribution).into_iter();
+            (peer, told.chain([distribution.total().to_string()]).collect())
+        });
+        by_peer(page, report, &head, lines.collect())?;
     }
     Ok(())
+}
+
+/// The distributions of one side that hold anything, in the order of peers.
+fn of_side<'r>(
+    report: &'r Report,
+    row: &'r RowReport,
+    side: &str,
+) -> Vec<(&'r str, &'r Distribution)> {
+    let of_peer = |peer: &'r PeerReport| {
+        let distribution = row.distributions.get(&peer.name)?.get(side)?;
+        (distribution.total() > 0).then_some((peer.name.as_str(), distribution))
+    };
+    report.peers.iter().filter_map(of_peer).collect()
 }
 
 /// The share of times in each group of classes, by its distance from `low`.
@@ -125,55 +191,51 @@ fn decades(low: u32, high: u32) -> Marks {
         .map(|time| (at(time) / span, table::time(time)))
         .collect();
     // Over several powers there is no room for all.
-    let apart = marks.len().div_ceil(9).max(1);
+    let apart = marks.len().div_ceil(6).max(1);
     marks.into_iter().step_by(apart).collect()
 }
 
-fn draw(
+/// A drawing whose vertical axis begins at 0; heights are values.
+fn from_zero(
     page: &mut String,
     title: &str,
-    lines: &[Line],
-    below: &Marks,
-    beside: &Marks,
+    mut lines: Vec<Line>,
+    below: Marks,
+    said: impl Fn(f64) -> String,
 ) -> fmt::Result {
-    let x = |part: f64| LEFT + part * (WIDTH - LEFT - ABOVE);
-    let y = |part: f64| HEIGHT - BELOW - part * (HEIGHT - BELOW - ABOVE);
-    writeln!(
-        page,
-        "<h4>{0}</h4>\n<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{0}\">",
-        Text(title)
-    )?;
-    for (at, mark) in beside {
-        let (y, right, words) = (y(*at), x(1.0), LEFT - 6.0);
-        writeln!(
-            page,
-            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
-        )?;
-        writeln!(
-            page,
-            "<text x=\"{words}\" y=\"{:.1}\" text-anchor=\"end\">{mark}</text>",
-            y + 4.0
-        )?;
+    let top = lines.iter().flat_map(|line| &line.1).map(|point| point.1).fold(0.0, f64::max);
+    let top = if top > 0.0 { top } else { 1.0 };
+    for point in lines.iter_mut().flat_map(|line| &mut line.1) {
+        point.1 /= top;
     }
-    for (at, mark) in below {
-        let (x, foot) = (x(*at), HEIGHT - 8.0);
-        writeln!(page, "<text x=\"{x:.1}\" y=\"{foot}\" text-anchor=\"middle\">{mark}</text>")?;
+    let beside = [0.0, 0.5, 1.0].map(|part| (part, said(part * top)));
+    Drawing { title, lines, below, beside: beside.into() }.write(page)
+}
+
+/// A table with a line for each peer; what stands in it is HTML already.
+fn by_peer(
+    page: &mut String,
+    report: &Report,
+    head: &[String],
+    lines: Vec<(&str, Vec<String>)>,
+) -> fmt::Result {
+    write!(page, "<div class=\"wide\"><table class=\"values\"><thead><tr>")?;
+    for word in head {
+        write!(page, "<th>{word}</th>")?;
     }
-    for (peer, points) in lines {
-        let points: Vec<_> =
-            points.iter().map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1))).collect();
-        let colour = peer % COLOURS;
-        writeln!(page, "<polyline class=\"l{colour}\" points=\"{}\"/>", points.join(" "))?;
+    writeln!(page, "</tr></thead>")?;
+    for (peer, values) in lines {
+        write!(page, "<tr><th>{}{}</th>", Key(report, peer), Text(report.label(peer)))?;
+        for value in values {
+            write!(page, "<td>{value}</td>")?;
+        }
+        writeln!(page, "</tr>")?;
     }
-    writeln!(page, "</svg>")
+    writeln!(page, "</table></div>")
 }
 
 /// Who was measured.
 fn peers(row: &RowReport) -> Vec<&str> {
     let figures = row.sides.first().into_iter().flat_map(|side| &side.peers);
     figures.map(|figure| figure.peer.as_str()).collect()
-}
-
-fn place(report: &Report, peer: &str) -> usize {
-    report.peers.iter().position(|each| each.name == peer).unwrap_or_default()
 }

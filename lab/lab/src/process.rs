@@ -12,20 +12,46 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use lab_scenario::Program;
 use lab_scenario::protocol::{Reply, Request};
+use serde::Serialize;
 
 /// How workers are started, the same for all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Launch {
     /// An allocator loaded ahead of the C library's.
     pub(crate) preload: Option<PathBuf>,
+    /// Whether only workers that follow a program with an allocator of its own get that.
+    pub(crate) as_programs: bool,
     /// Where a counter of allocations keeps its figures.
     pub(crate) figures: Option<PathBuf>,
+    /// A program that runs the worker, and its arguments.
+    pub(crate) under: Vec<String>,
     /// The CPU to stay on.
     pub(crate) pin: Option<u32>,
     /// For how long a worker may say nothing, beyond what it was asked to measure.
     pub(crate) limit: Duration,
+}
+
+impl Launch {
+    /// How a worker that follows this program is started.
+    pub(crate) fn of(&self, program: Option<Program>) -> Self {
+        let mut launch = self.clone();
+        if self.as_programs && program != Some(Program::RustlsBench) {
+            launch.preload = None;
+        }
+        launch
+    }
+}
+
+/// Whether a program can be kept on this CPU.
+pub(crate) fn can_pin(cpu: u32) -> Result<()> {
+    let mut command = Command::new("taskset");
+    let output = command.arg("-c").arg(cpu.to_string()).arg("true").output();
+    let output = output.context("--pin wants the program taskset")?;
+    ensure!(output.status.success(), "--pin {cpu}: there is no such CPU, or it is not for us");
+    Ok(())
 }
 
 /// Lines of a worker's standard error that are kept.
@@ -42,11 +68,13 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(program: &PathBuf, launch: &Launch) -> Result<Self> {
-        let mut command = match launch.pin {
+        let pinned = launch.pin.map(|cpu| ["taskset".to_owned(), "-c".to_owned(), cpu.to_string()]);
+        let mut before = pinned.into_iter().flatten().chain(launch.under.iter().cloned());
+        let mut command = match before.next() {
             None => Command::new(program),
-            Some(cpu) => {
-                let mut command = Command::new("taskset");
-                command.arg("-c").arg(cpu.to_string()).arg(program);
+            Some(first) => {
+                let mut command = Command::new(first);
+                command.args(before).arg(program);
                 command
             }
         };
@@ -84,7 +112,11 @@ impl Process {
     }
 
     /// Asks and waits for the answer, which may take `expected` and the time limit.
-    pub(crate) fn ask(&mut self, request: &Request, expected: Duration) -> Result<Reply> {
+    pub(crate) fn ask<R: Serialize>(
+        &mut self,
+        request: &Request<R>,
+        expected: Duration,
+    ) -> Result<Reply> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let input = self.input.as_mut().context("it has been told to go")?;

@@ -8,14 +8,15 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use lab_scenario::{About, Distribution, Row};
+use lab_scenario::{About, Accounting, Distribution, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
+use crate::profile::Profile;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 5;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Report {
     pub peers: Vec<PeerReport>,
     /// What was measured, in the order of the table of rows.
     pub rows: Vec<RowReport>,
+    /// Rows of which a profile was taken.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
 }
 
 /// How a run was asked for. A run goes on under equal settings only.
@@ -41,16 +45,18 @@ pub struct Report {
 pub struct Settings {
     /// `quick`, `standard` or `full`.
     pub mode: String,
-    /// How libraries are treated: `neutral`.
-    pub accounting: String,
+    /// How libraries are timed.
+    pub accounting: Accounting,
     /// Of the order of peers, and of resampling.
     pub seed: u64,
     /// The fewest rounds of a row.
     pub rounds: usize,
     /// Milliseconds of one measurement.
     pub measure_ms: u64,
-    /// Seconds that a row may take.
+    /// Seconds that a row may take, once it has its rounds.
     pub row_seconds: f64,
+    /// Minutes that all rows may take together, if that was asked; then `row_seconds` is what falls to each.
+    pub minutes: Option<f64>,
     /// The allocator of all workers.
     pub allocator: String,
     /// The CPU that workers were kept on.
@@ -169,9 +175,13 @@ impl Report {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let beside = path.with_extension("json.new");
-        fs::write(&beside, serde_json::to_vec_pretty(self)?)?;
-        fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
+        write_json(self, path)
+    }
+
+    /// How many rows were disturbed by other programs.
+    #[must_use]
+    pub fn noisy_rows(&self) -> usize {
+        self.rows.iter().filter(|row| row.noisy).count()
     }
 
     /// What a reader calls this peer.
@@ -179,4 +189,11 @@ impl Report {
     pub fn label<'r>(&'r self, peer: &'r str) -> &'r str {
         self.peers.iter().find(|each| each.name == peer).map_or(peer, |each| each.label.as_str())
     }
+}
+
+/// Writes a file of JSON, in one piece or not at all.
+pub(crate) fn write_json(report: &impl Serialize, path: &Path) -> Result<()> {
+    let beside = path.with_extension("json.new");
+    fs::write(&beside, serde_json::to_vec_pretty(report)?)?;
+    fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
 }

@@ -9,19 +9,21 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use lab_scenario::protocol::{Reply, Request};
-use lab_scenario::{Distribution, Measurement, Row, Task};
+use lab_scenario::protocol::{NO_PROGRAM, Reply, Request};
+use lab_scenario::{Accounting, Distribution, Measurement, Row, Task};
 
 use crate::counter::Counter;
+use crate::instructions;
 use crate::machine::Watch;
 use crate::peers::Peer;
+use crate::plan;
 use crate::process::{Launch, Process};
 use crate::random::Random;
 use crate::report::{Figure, RowReport, Settings, SideReport, Speed};
 use crate::statistics::{Interval, median, quantile, ratio};
 
 /// Above so many CPUs busy with other things a row is called noisy.
-const BUSY: f64 = 0.2;
+pub(crate) const BUSY: f64 = 0.2;
 
 /// Most rounds of a row, however narrow its intervals get.
 const MAX_ROUNDS: usize = 1000;
@@ -49,21 +51,26 @@ struct Series<'b> {
 }
 
 impl Bench<'_> {
-    /// Measures a row. `progress` hears of each round.
+    /// Measures a row: for the fewest rounds, and then until every interval is narrow or `limit` is over.
+    /// `progress` hears of each round and how long the row has taken.
     pub(crate) fn measure(
         &self,
         row: &Row,
+        limit: Duration,
         random: &mut Random,
-        progress: &dyn Fn(usize),
+        progress: &dyn Fn(usize, Duration),
     ) -> RowReport {
+        if row.task == Task::Instructions {
+            return instructions::measure(row, self.peers, self.launch, self.certificates);
+        }
         let (start, watch) = (Instant::now(), Watch::start());
-        let limit = Duration::from_secs_f64(self.settings.row_seconds);
+        let fewest = plan::fewest(row, self.settings);
         let (mut failures, mut unable) = (BTreeMap::new(), BTreeMap::new());
         let mut series: Vec<_> =
             self.peers.iter().map(|peer| Series { peer, rounds: Vec::new() }).collect();
         let mut rounds = 0;
         let sides = loop {
-            progress(rounds);
+            progress(rounds, start.elapsed());
             let mut order: Vec<_> = series.iter_mut().collect();
             random.shuffle(&mut order);
             for each in order {
@@ -83,7 +90,7 @@ impl Bench<'_> {
             if series.is_empty() {
                 break Vec::new();
             }
-            if rounds >= self.settings.rounds || time_is_up {
+            if rounds >= fewest {
                 let sides = judge(row, &series, random);
                 if time_is_up || sides.iter().all(is_decided) {
                     break sides;
@@ -114,8 +121,8 @@ impl Bench<'_> {
     }
 
     /// Threads have all processors; memory is counted, which wants the allocator that the counter knows.
-    fn launch_for(&self, row: &Row) -> Launch {
-        let mut launch = self.launch.clone();
+    fn launch_for(&self, peer: &Peer, row: &Row) -> Launch {
+        let mut launch = self.launch.of(peer.about.program);
         match (row.task, &self.counter) {
             (Task::Threads | Task::Latency, _) => launch.pin = None,
             (Task::Memory, Some(counter)) => {
@@ -128,7 +135,10 @@ impl Bench<'_> {
     }
 
     fn turn(&self, peer: &Peer, row: &Row) -> Result<Turn> {
-        let mut process = Process::start(&peer.program, &self.launch_for(row))?;
+        if row.accounting == Accounting::Published && peer.about.program.is_none() {
+            return Ok(Turn::Cannot(NO_PROGRAM.to_owned()));
+        }
+        let mut process = Process::start(&peer.program, &self.launch_for(peer, row))?;
         let prepare =
             Request::Prepare { row: Box::new(row.clone()), files: self.certificates.to_owned() };
         match process.ask(&prepare, Duration::ZERO)? {
@@ -137,12 +147,9 @@ impl Bench<'_> {
             Reply::Failed { why } => bail!(why),
             other => bail!("an answer to another question: {other:?}"),
         }
-        let milliseconds = match row.task {
-            Task::Latency => self.settings.measure_ms * LONGER,
-            _ => self.settings.measure_ms,
-        };
+        let milliseconds = plan::milliseconds(row, self.settings);
         let counts = u64::try_from(row.threads.len())?;
-        let measure = Request::Measure { milliseconds };
+        let measure = Request::<Row>::Measure { milliseconds };
         match process.ask(&measure, Duration::from_millis(milliseconds * counts))? {
             Reply::Measured(measurement) => checked(row, measurement).map(Turn::Measured),
             Reply::Failed { why } => bail!(why),
@@ -150,9 +157,6 @@ impl Bench<'_> {
         }
     }
 }
-
-/// Latency is measured so many times as long: the slow ones are few.
-const LONGER: u64 = 4;
 
 /// A measurement that has a sound figure for each side that is judged.
 fn checked(row: &Row, measurement: Measurement) -> Result<Measurement> {

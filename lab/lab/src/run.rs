@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
-use lab_scenario::{Chain, Row, Task, rows};
+use lab_scenario::{Accounting, Program, Row, Task, rows};
 
 use crate::certificates;
 use crate::counter::Counter;
@@ -16,8 +16,10 @@ use crate::fit::fit;
 use crate::machine::Machine;
 use crate::page;
 use crate::peers::{self, Builder, Peer, Worker};
+use crate::plan::{self, Plan};
 use crate::process::Launch;
-use crate::progress::Progress;
+use crate::profile::Profile;
+use crate::progress::{Progress, minutes};
 use crate::random::Random;
 use crate::report::{PeerReport, Report, SCHEMA, Settings};
 use crate::rounds::Bench;
@@ -38,50 +40,57 @@ pub(crate) struct Order {
 
 /// Runs, and returns the report.
 pub(crate) fn run(order: &Order) -> Result<Report> {
-    let mut rows = select(&order.rows, order.settings.mode == "quick")?;
+    let mut rows = select(&order.rows, order.settings.accounting, order.settings.mode == "quick")?;
     fit(&mut rows, &order.settings);
     fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
     let path = order.out.join("report.json");
     let workers = peers::discover(&order.workers)?;
-    let (peers, told) = gather(order, &workers)?;
+    let (peers, told) = gather(&order.peers, &workers, &order.builder, &order.launch)?;
     let mut report = Report {
         schema: SCHEMA,
         started: now(),
         updated: now(),
-        settings: order.settings.clone(),
+        settings: plan::fitted(&order.settings, &rows, peers.len()),
         machine: Machine::describe(),
         peers: told,
         rows: Vec::new(),
+        profiles: Vec::new(),
     };
     if order.resume && path.exists() {
         report = take_up(Report::read(&path)?, &report)?;
     }
     ensure!(peers.iter().any(|peer| !peer.floor), "no peer can take part");
     let certificates = Scratch::new(&order.out.join("certificates"))?;
-    certificates::make(certificates.path(), &chains(&rows))?;
+    certificates::make(certificates.path(), &rows)?;
     let counter = match rows.iter().any(|row| row.task == Task::Memory) {
         true => Counter::build(certificates.path())
             .inspect_err(|error| eprintln!("allocations cannot be counted: {error:#}"))
             .ok(),
         false => None,
     };
+    let settings = report.settings.clone();
+    let plan = Plan::new(&rows, &settings, peers.len());
+    tell_length(&plan, &settings);
     let bench = Bench {
         counter,
         peers: &peers,
         launch: &order.launch,
-        settings: &order.settings,
+        settings: &settings,
         certificates: certificates.path(),
     };
-    let progress = Progress::new(&rows, &order.settings);
+    let progress = Progress::new(&rows, &plan);
     for (index, row) in rows.iter().enumerate() {
         if report.rows.iter().any(|done| done.row == *row) {
             progress.skip();
             continue;
         }
-        progress.begin(row);
+        let spent = report.rows.iter().map(|done| done.seconds).sum();
+        progress.begin(index, row, spent);
         // Each row has a sequence of its own, so that a run taken up again draws as one that never stopped.
         let mut random = Random::new(order.settings.seed.wrapping_add(index as u64));
-        let measured = bench.measure(row, &mut random, &|rounds| progress.round(rounds));
+        let limit = plan.limit(index, spent);
+        let heard = |rounds, since| progress.round(rounds, since);
+        let measured = bench.measure(row, limit, &mut random, &heard);
         progress.end(&measured);
         report.rows.push(measured);
         report.rows.sort_by_key(|done| place(&done.row));
@@ -93,6 +102,53 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     Ok(report)
 }
 
+/// Takes profiles of these rows, and adds them to the report in `out`, or to a new one.
+pub(crate) fn profile(order: &Order) -> Result<Vec<Profile>> {
+    let rows = select(&order.rows, Accounting::Neutral, false)?;
+    fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
+    let path = order.out.join("report.json");
+    let workers = peers::discover(&order.workers)?;
+    let (peers, told) = gather(&order.peers, &workers, &order.builder, &order.launch)?;
+    let mut report = match path.exists() {
+        true => Report::read(&path)?,
+        false => Report {
+            schema: SCHEMA,
+            started: now(),
+            updated: now(),
+            settings: order.settings.clone(),
+            machine: Machine::describe(),
+            peers: told,
+            rows: Vec::new(),
+            profiles: Vec::new(),
+        },
+    };
+    let certificates = Scratch::new(&order.out.join("certificates"))?;
+    certificates::make(certificates.path(), &rows)?;
+    let mut taken = Vec::new();
+    for row in &rows {
+        let spinner = ProgressBar::new_spinner().with_message(format!("counting {}", row.id));
+        spinner.enable_steady_tick(Duration::from_millis(200));
+        let profile = Profile::take(row, &peers, &order.launch, certificates.path());
+        spinner.finish_and_clear();
+        let profile = profile?;
+        report.profiles.retain(|old| old.row.id != profile.row.id);
+        report.profiles.push(profile.clone());
+        report.profiles.sort_by_key(|each| place(&each.row));
+        write(&report, &order.out)?;
+        taken.push(profile);
+    }
+    Ok(taken)
+}
+
+/// How long it will take, and whether that is longer than was asked.
+fn tell_length(plan: &Plan, settings: &Settings) {
+    let least = plan.least();
+    eprintln!("the fewest rounds of these rows take about {}", minutes(least));
+    if settings.minutes.is_some_and(|asked| 60.0 * asked < least) {
+        eprintln!("that is more than was asked for; fewer rows or peers take less");
+    }
+}
+
 /// Leaves the report in both its forms.
 fn write(report: &Report, out: &Path) -> Result<()> {
     report.write(&out.join("report.json"))?;
@@ -101,13 +157,16 @@ fn write(report: &Report, out: &Path) -> Result<()> {
 }
 
 /// The rows of these names, or those of the mode.
-pub(crate) fn select(names: &[String], quick: bool) -> Result<Vec<Row>> {
-    let all = rows::all();
+pub(crate) fn select(names: &[String], accounting: Accounting, quick: bool) -> Result<Vec<Row>> {
+    let all = rows::of(accounting);
     if names.is_empty() {
         return Ok(all.into_iter().filter(|row| row.quick || !quick).collect());
     }
     for name in names {
-        ensure!(all.iter().any(|row| is_named(row, name)), "no row is called {name:?}");
+        ensure!(
+            all.iter().any(|row| is_named(row, name)),
+            "no row is called {name:?}, in {accounting} accounting"
+        );
     }
     Ok(all.into_iter().filter(|row| names.iter().any(|name| is_named(row, name))).collect())
 }
@@ -122,8 +181,13 @@ fn is_an_id(name: &str) -> bool {
 }
 
 /// Builds and starts each peer once. One that cannot be is told and left out.
-fn gather(order: &Order, workers: &[Worker]) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
-    let mut wanted = order.peers.clone();
+pub(crate) fn gather(
+    asked: &[String],
+    workers: &[Worker],
+    builder: &Builder,
+    launch: &Launch,
+) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
+    let mut wanted = asked.to_vec();
     if wanted.is_empty() {
         wanted = workers.iter().map(|worker| worker.name.clone()).collect();
     }
@@ -135,8 +199,8 @@ fn gather(order: &Order, workers: &[Worker]) -> Result<(Vec<Peer>, Vec<PeerRepor
         let worker = peers::find(workers, name)?;
         let spinner = ProgressBar::new_spinner().with_message(format!("building {name}"));
         spinner.enable_steady_tick(Duration::from_millis(200));
-        let built = worker.build(&order.builder);
-        let peer = built.and_then(|program| worker.introduce(name, &program, &order.launch));
+        let built = worker.build(builder);
+        let peer = built.and_then(|program| worker.introduce(name, &program, launch));
         spinner.finish_and_clear();
         let mut entry = PeerReport {
             name: name.clone(),
@@ -179,19 +243,11 @@ fn take_up(old: Report, new: &Report) -> Result<Report> {
     Ok(old)
 }
 
-/// The chains that these rows need.
-pub(crate) fn chains(rows: &[Row]) -> Vec<Chain> {
-    let used = |chain: &Chain| {
-        rows.iter().any(|row| row.chain == *chain || row.client_chain == Some(*chain))
-    };
-    Chain::ALL.iter().copied().filter(used).collect()
-}
-
 fn place(row: &Row) -> Option<usize> {
     rows::all().iter().position(|each| each.id == row.id)
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
@@ -226,7 +282,10 @@ pub(crate) fn allocator(choice: &str) -> Result<(String, Option<PathBuf>)> {
     match choice {
         "system" => Ok(system()),
         "auto" => Ok(known_allocators().first().map_or_else(system, |path| library(path))),
-        name if name.contains('/') => Ok(library(Path::new(name))),
+        name if name.contains('/') => {
+            ensure!(Path::new(name).is_file(), "--allocator: there is no file {name}");
+            Ok(library(Path::new(name)))
+        }
         name => {
             let found = known_allocators().into_iter().find(|path| {
                 path.file_name().is_some_and(|file| file.to_string_lossy().contains(name))
@@ -234,6 +293,15 @@ pub(crate) fn allocator(choice: &str) -> Result<(String, Option<PathBuf>)> {
             found.map(|path| library(&path)).with_context(|| format!("{name} is not installed"))
         }
     }
+}
+
+/// What the published programs have: rustls-bench brings jemalloc, openssl-bench nothing.
+pub(crate) fn allocators_of_programs() -> Result<(String, Option<PathBuf>)> {
+    let (jemalloc, preload) = allocator("jemalloc").context(
+        "rustls-bench has jemalloc; install it (libjemalloc2 on Debian), or say --allocator system",
+    )?;
+    let [rustls, openssl] = [Program::RustlsBench, Program::OpensslBench].map(Program::name);
+    Ok((format!("{jemalloc} as in {rustls}, the system's as in {openssl}"), preload))
 }
 
 /// Allocators that are installed where distributions put them, the preferred first.
@@ -258,13 +326,20 @@ mod tests {
     fn rows_are_chosen_by_id_part_or_section() {
         let ids = |names: &[&str]| -> Vec<String> {
             let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-            select(&names, false).unwrap().into_iter().map(|row| row.id).collect()
+            select(&names, Accounting::Neutral, false)
+                .unwrap()
+                .into_iter()
+                .map(|row| row.id)
+                .collect()
         };
         assert_eq!(ids(&["write-16"]), ["write-16"]);
         assert!(ids(&["hybrid"]).len() > 5);
         assert!(ids(&["bulk"]).iter().all(|id| id.starts_with("bulk-")));
-        assert!(select(&["nothing".to_owned()], false).is_err());
-        let quick = select(&[], true).unwrap();
+        assert!(select(&["nothing".to_owned()], Accounting::Neutral, false).is_err());
+        let published = Accounting::Published;
+        assert!(select(&["write-16".to_owned()], published, false).is_err());
+        assert_eq!(select(&["full".to_owned()], published, false).unwrap().len(), 8);
+        let quick = select(&[], Accounting::Neutral, true).unwrap();
         assert!(quick.len() < 12 && quick.iter().all(|row| row.quick));
     }
 }

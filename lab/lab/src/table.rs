@@ -5,8 +5,9 @@
 use std::fmt::Write;
 
 use lab_scenario::row::threads;
-use lab_scenario::{Distribution, Task, Unit};
+use lab_scenario::{Distribution, Row, Task, Unit};
 
+use crate::published;
 use crate::report::{Figure, Report, RowReport};
 
 /// The whole report as text.
@@ -34,6 +35,7 @@ pub fn render(report: &Report) -> String {
         machine.system,
         report.settings.allocator,
     );
+    text.push_str(&published::text(report));
     let mut section = "";
     for row in &report.rows {
         if section != row.row.section {
@@ -42,7 +44,7 @@ pub fn render(report: &Report) -> String {
         }
         text.push_str(&render_row(row));
     }
-    let noisy = report.rows.iter().filter(|row| row.noisy).count();
+    let noisy = report.noisy_rows();
     if noisy > 0 {
         _ = writeln!(
             text,
@@ -115,22 +117,43 @@ fn figure_text(row: &RowReport, side: &str, figure: &Figure) -> String {
     text
 }
 
-/// Figures as people say them: MB/s (of 2^20 bytes) for bulk, how many in a second for handshakes,
-/// otherwise as they are.
+/// A figure as a number of what people say: MB/s (of 2^20 bytes) for bulk, how many in a second for
+/// handshakes, otherwise as it is.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
+pub fn amount(row: &Row, side: &str, figure: f64) -> f64 {
+    match row.unit(side) {
+        Unit::Throughput => row.write_size as f64 * 1e9 / figure / f64::from(1 << 20),
+        Unit::Rate => 1e9 / figure,
+        _ => figure,
+    }
+}
+
+/// Figures as people say them.
+#[must_use]
 pub fn rate(row: &RowReport, side: &str, figure: f64) -> String {
+    let amount = amount(&row.row, side, figure);
     match row.row.unit(side) {
-        Unit::Throughput => {
-            let bytes_per_second = row.row.write_size as f64 * 1e9 / figure;
-            format!("{:.0} MB/s", bytes_per_second / f64::from(1 << 20))
-        }
-        Unit::Rate => format!("{:.0}/s", 1e9 / figure),
+        Unit::Throughput => format!("{amount:.0} MB/s"),
+        Unit::Rate => format!("{amount:.0}/s"),
         Unit::Time => time(figure),
         Unit::Bytes if figure < 1024.0 => format!("{figure:.0} B"),
         Unit::Bytes => format!("{:.2} KiB", figure / 1024.0),
         Unit::Count => format!("{figure:.1}"),
+        Unit::Instructions => instructions(figure),
     }
+}
+
+/// A number of instructions, as short as it stays exact to a thousandth.
+#[must_use]
+pub fn instructions(count: f64) -> String {
+    let (value, unit) = match count {
+        count if count < 1e4 => return format!("{count:.0}"),
+        count if count < 1e6 => (count / 1e3, "k"),
+        count => (count / 1e6, "M"),
+    };
+    let digits = if value < 9.9995 { 3 } else { 1 + usize::from(value < 99.995) };
+    format!("{value:.digits$} {unit}")
 }
 
 /// Nanoseconds in the unit one would say them in.
@@ -204,6 +227,12 @@ mod tests {
     fn times_are_told_in_their_unit() {
         let told = [0.0, 999.0, 1_000.0, 16_240.0, 2e6, 123_456_789.0, 3.5e9].map(time);
         assert_eq!(told, ["0 ns", "999 ns", "1 µs", "16.2 µs", "2 ms", "123 ms", "3.5 s"]);
+    }
+
+    #[test]
+    fn instructions_are_told_to_a_thousandth() {
+        let told = [990.0, 12_345.0, 250_289.0, 7_229_447.0, 12_345_678.0].map(instructions);
+        assert_eq!(told, ["990", "12.35 k", "250.3 k", "7.229 M", "12.35 M"]);
     }
 
     #[test]

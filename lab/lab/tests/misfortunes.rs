@@ -44,7 +44,7 @@ fn a_faster_peer_is_ahead_and_the_same_one_twice_is_a_tie() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("slow 500000/s behind 0.500"), "{text}");
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
-    assert!(page.contains("<td class=\"behind\">behind 0.50"), "{page}");
+    assert!(page.contains("<td class=\"behind\" title=\"behind, against The library fast: 0.500–0.500\">▼ 0.50</td>"), "{page}");
     assert!(page.contains("aria-label=\"1000000/s\""), "{page}");
     // Complete in itself.
     assert!(!page.contains("http") && !page.contains("src="), "{page}");
@@ -182,7 +182,10 @@ fn two_reports_are_compared() {
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find(|line| line.contains("client") && line.contains(" a ")).unwrap();
-    assert!(line.contains("tie 1.000 against b -> ahead 2.000 against b"), "{line}");
+    assert!(
+        line.contains("tie 1.000 [1.000, 1.000] against b -> ahead 2.000 [2.000, 2.000] against b"),
+        "{line}"
+    );
     assert!(line.contains("time -50.0 %"), "{line}");
 }
 

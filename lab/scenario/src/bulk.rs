@@ -2,21 +2,20 @@
 //!
 //! Timed are the sealing of a batch of writes into a buffer that exists already, and the opening of what
 //! arrived; plaintext is handed over where the library leaves it. Bytes move between the two untimed.
+//! Published accounting counts otherwise, by the rules in `accounting.rs`.
 //! Must not know: libraries. Next: [`crate::Endpoint`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::handshake::Pair;
-use crate::library::{Endpoint, Library, Result};
-use crate::meter::Meter;
+use crate::accounting::{Part, Step};
+use crate::handshake::{Pair, rules};
+use crate::ledger::Ledger;
+use crate::library::{Endpoint, Library, Result, Unable};
 use crate::protocol::Measurement;
 use crate::row::Row;
 use crate::worker::Prepared;
-
-const SEND: usize = 0;
-const RECEIVE: usize = 1;
 
 /// Small writes are timed by the batch of about so many bytes, or reading the clock would be most of it.
 const BATCH: usize = 256 << 10;
@@ -32,7 +31,7 @@ pub(crate) struct Bulk<L: Library> {
     pair: Pair<L>,
     client: L::Client,
     server: L::Server,
-    meter: Meter<2>,
+    ledger: Ledger,
     data: Vec<u8>,
     writes: usize,
     wire: Vec<u8>,
@@ -59,7 +58,7 @@ impl<L: Library> Bulk<L> {
             pair,
             client,
             server,
-            meter: Meter::new(),
+            ledger: Ledger::new(rules::<L>(row)),
             // No two parts of a batch alike would be too much; no two bytes of a record in a row are.
             data: (0..size).map(|at| (at % 251) as u8).collect(),
             writes,
@@ -97,25 +96,33 @@ impl<L: Library> Bulk<L> {
         let (client, server, data, writes) =
             (&mut self.client, &mut self.server, &self.data, self.writes);
         let (from, to) = (&mut self.pair.server_buffers, &mut self.pair.client_buffers);
-        self.meter.time::<SEND, _>(|| (0..writes).try_for_each(|_| server.send(from, data)))?;
-        self.wire.clear();
-        server.collect(from, &mut self.wire)?;
-        let mut rest = self.wire.as_slice();
-        while !rest.is_empty() {
-            let taken = client.deliver(to, rest)?;
-            if taken == 0 {
-                return Err("the receiver takes no more".into());
+        let (ledger, wire) = (&mut self.ledger, &mut self.wire);
+        ledger.begin();
+        ledger.step(Step::Send, || (0..writes).try_for_each(|_| server.send(from, data)))?;
+        loop {
+            wire.clear();
+            ledger.step(Step::Drain, || server.collect(from, wire))?;
+            if wire.is_empty() {
+                return Ok(());
             }
-            rest = rest.get(taken..).unwrap_or_default();
-            self.meter.time::<RECEIVE, _>(|| client.receive(to, &mut *sink))?;
+            let mut rest = wire.as_slice();
+            while !rest.is_empty() {
+                ledger.begin();
+                let taken = ledger.step(Step::Fill, || client.deliver(to, rest))?;
+                if taken == 0 {
+                    return Err("the receiver takes no more".into());
+                }
+                rest = rest.get(taken..).unwrap_or_default();
+                ledger.step(Step::Receive, || client.receive(to, &mut *sink))?;
+                ledger.close();
+            }
         }
-        Ok(())
     }
 }
 
 impl<L: Library> Prepared for Bulk<L> {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
-        self.meter.reset();
+        self.ledger.reset();
         let (start, mut batches) = (Instant::now(), 0);
         while batches == 0 || start.elapsed() < budget {
             self.transfer()?;
@@ -123,8 +130,8 @@ impl<L: Library> Prepared for Bulk<L> {
         }
         let repetitions = batches * self.writes as u64;
         let sides = [
-            ("send".to_owned(), self.meter.nanoseconds(SEND, repetitions)),
-            ("receive".to_owned(), self.meter.nanoseconds(RECEIVE, repetitions)),
+            ("send".to_owned(), self.ledger.nanoseconds(Part::Send, repetitions)),
+            ("receive".to_owned(), self.ledger.nanoseconds(Part::Receive, repetitions)),
         ];
         Ok(Measurement {
             repetitions,
@@ -132,5 +139,11 @@ impl<L: Library> Prepared for Bulk<L> {
             done: self.done.clone(),
             ..Measurement::default()
         })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).try_for_each(|_| self.transfer()).map_err(Unable::Failed)?;
+        let repetitions = count * self.writes as u64;
+        Ok(Measurement { repetitions, done: self.done.clone(), ..Measurement::default() })
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::accounting::Accounting;
 use crate::library::{Outcome, Result};
 use crate::row::{Row, Version};
 
@@ -13,6 +14,8 @@ pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> 
     let differs = |what: &str, asked: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
         Err(format!("{side}: {what} is {got}, asked was {asked}").into())
     };
+    // The published programs leave scheme and tickets to the library.
+    let pinned = row.accounting == Accounting::Neutral;
     if outcome.version != row.version {
         return differs("the version", &row.version, &outcome.version);
     }
@@ -29,7 +32,7 @@ pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> 
         }
     }
     let scheme = row.chain.scheme();
-    if let Some(other) = outcome.scheme.filter(|each| !resumed && *each != scheme) {
+    if let Some(other) = outcome.scheme.filter(|each| pinned && !resumed && *each != scheme) {
         return differs("the scheme", &scheme, &other);
     }
     let certificate = row.client_chain.is_some() && !resumed;
@@ -37,7 +40,7 @@ pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> 
         return differs("a client's certificate", &certificate, &!certificate);
     }
     let tickets = u32::from(row.tickets);
-    if let Some(other) = outcome.tickets.filter(|count| *count != tickets) {
+    if let Some(other) = outcome.tickets.filter(|count| pinned && *count != tickets) {
         return differs("the number of tickets", &tickets, &other);
     }
     let early_data = if resumed { row.early_data } else { 0 };
@@ -112,6 +115,20 @@ mod tests {
         let early = row("resumed-13-0rtt-hybrid");
         let refused = Outcome { early_data: 0, client_certificate: None, ..right(&early, true) };
         assert!(check(&early, true, "server", &refused).is_err());
+    }
+
+    #[test]
+    fn scheme_and_tickets_are_the_librarys_own_in_published_accounting_and_no_more_than_that() {
+        let row = Row { accounting: Accounting::Published, ..row("full-13-rsa2048-hybrid") };
+        let own = Outcome {
+            scheme: Some(Scheme::Ed25519),
+            tickets: Some(2),
+            client_certificate: None,
+            ..right(&row, false)
+        };
+        assert!(check(&row, false, "server", &own).is_ok());
+        let other = Outcome { group: Some(Group::X25519), ..own };
+        assert!(check(&row, false, "server", &other).is_err());
     }
 
     #[test]

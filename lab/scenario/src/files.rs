@@ -50,10 +50,22 @@ impl Files {
         self.of(chain, "root.pem")
     }
 
+    /// [`crate::row::ROOTS`] roots of different names, this chain's as the last.
+    #[must_use]
+    pub fn roots(&self, chain: Chain) -> PathBuf {
+        self.of(chain, "roots.pem")
+    }
+
     /// The name to ask for.
     #[must_use]
     pub fn server_name(&self) -> &'static str {
         SERVER_NAME
+    }
+
+    /// What the controller put there besides.
+    #[must_use]
+    pub fn other(&self, name: &str) -> PathBuf {
+        self.0.join(name)
     }
 
     fn of(&self, chain: Chain, name: &str) -> PathBuf {

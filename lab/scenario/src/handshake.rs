@@ -4,28 +4,21 @@
 //! both sides have nothing more to say: creation, each step, tickets. Creation is part of it because
 //! libraries differ in what they do there (a key pair, or nothing), and is told apart as well. Moving
 //! bytes between the sides and dropping the connection are not part of it; the latter is told apart.
+//! Published accounting counts otherwise, by the rules in `accounting.rs`.
 //! Must not know: libraries. Next: [`crate::Endpoint`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::accounting::{Accounting, Part, Rules, Side, Step};
 use crate::check::{check, describe};
 use crate::distribution::Distribution;
-use crate::library::{Endpoint, Library, Result};
-use crate::meter::Meter;
+use crate::ledger::Ledger;
+use crate::library::{Endpoint, Library, Result, Unable};
 use crate::protocol::Measurement;
 use crate::row::{Row, Task};
 use crate::worker::Prepared;
-
-/// Parts of the meter.
-const CREATE_CLIENT: usize = 0;
-const CLIENT: usize = 1;
-const DROP_CLIENT: usize = 2;
-const CREATE_SERVER: usize = 3;
-const SERVER: usize = 4;
-const DROP_SERVER: usize = 5;
-const PARTS: usize = 6;
 
 /// For so long handshakes are made before any is measured.
 const WARM_UP: Duration = Duration::from_millis(20);
@@ -39,13 +32,18 @@ pub(crate) const FLIGHT: usize = 32 << 10;
 /// So often in a row threads may find that others have taken all tickets.
 const MAX_FALLBACKS: usize = 16;
 
+/// The rules by which a row times a library.
+pub(crate) fn rules<L: Library>(row: &Row) -> Rules {
+    Rules(L::PROGRAM.filter(|_| row.accounting == Accounting::Published))
+}
+
 /// Connections of one library with itself.
 pub(crate) struct Pair<L: Library> {
     library: Arc<L>,
     row: Row,
     /// Whether other threads use the library too.
     shared: bool,
-    meter: Meter<PARTS>,
+    ledger: Ledger,
     pub(crate) client_buffers: <L::Client as Endpoint>::Buffers,
     pub(crate) server_buffers: <L::Server as Endpoint>::Buffers,
     wire: Vec<u8>,
@@ -59,7 +57,7 @@ impl<L: Library> Pair<L> {
             library,
             row: row.clone(),
             shared: false,
-            meter: Meter::new(),
+            ledger: Ledger::new(rules::<L>(row)),
             client_buffers: L::Client::buffers(row, at_once),
             server_buffers: L::Server::buffers(row, at_once),
             wire: Vec::with_capacity(at_once),
@@ -72,12 +70,12 @@ impl<L: Library> Pair<L> {
     /// ticket, and does not count.
     pub(crate) fn connect(&mut self, resumed: bool) -> Result<(L::Client, L::Server)> {
         for _ in 0..MAX_FALLBACKS {
-            let before = self.shared.then(|| self.meter.clone());
+            let before = self.shared.then(|| self.ledger.clone());
             let (client, server) = self.handshake(resumed)?;
             let (at_client, at_server) = (client.outcome()?, server.outcome()?);
             let full = !at_client.resumed && !at_server.resumed;
             if let Some(before) = before.filter(|_| resumed && full) {
-                self.meter = before;
+                self.ledger = before;
                 continue;
             }
             check(&self.row, resumed, "client", &at_client)?;
@@ -88,65 +86,79 @@ impl<L: Library> Pair<L> {
     }
 
     fn handshake(&mut self, resumed: bool) -> Result<(L::Client, L::Server)> {
-        let library = &self.library;
-        let mut client = self.meter.time::<CREATE_CLIENT, _>(|| library.client())?;
-        let mut server = self.meter.time::<CREATE_SERVER, _>(|| library.server())?;
+        use Side::{Client, Server};
+        let (library, ledger) = (&self.library, &mut self.ledger);
+        ledger.begin();
+        let mut client = ledger.step(Step::Create(Client), || library.client())?;
+        let mut server = ledger.step(Step::Create(Server), || library.server())?;
         let (to_client, to_server) = (&mut self.client_buffers, &mut self.server_buffers);
-        self.meter.time::<CLIENT, _>(|| client.advance(to_client))?;
+        ledger.step(Step::Advance(Client), || client.advance(to_client))?;
         if resumed && !self.early_data.is_empty() {
             let data = &self.early_data;
-            self.meter.time::<CLIENT, _>(|| client.send_early(to_client, data))?;
+            ledger.step(Step::Advance(Client), || client.send_early(to_client, data))?;
         }
         for turn in 0.. {
             if turn == MAX_TURNS {
                 return Err("the two sides never finish".into());
             }
             self.wire.clear();
-            client.collect(to_client, &mut self.wire)?;
+            ledger.step(Step::Collect(Client), || client.collect(to_client, &mut self.wire))?;
             let mut quiet = self.wire.is_empty();
             let mut rest = self.wire.as_slice();
             while !rest.is_empty() {
-                let taken = server.deliver(to_server, rest)?;
+                let taken =
+                    ledger.step(Step::Deliver(Server), || server.deliver(to_server, rest))?;
                 rest = rest.get(taken..).unwrap_or_default();
-                self.meter.time::<SERVER, _>(|| server.advance(to_server))?;
+                ledger.step(Step::Advance(Server), || server.advance(to_server))?;
             }
             self.wire.clear();
-            server.collect(to_server, &mut self.wire)?;
+            ledger.step(Step::Collect(Server), || server.collect(to_server, &mut self.wire))?;
             quiet &= self.wire.is_empty();
             let mut rest = self.wire.as_slice();
             while !rest.is_empty() {
-                let taken = client.deliver(to_client, rest)?;
+                let taken =
+                    ledger.step(Step::Deliver(Client), || client.deliver(to_client, rest))?;
                 rest = rest.get(taken..).unwrap_or_default();
-                self.meter.time::<CLIENT, _>(|| client.advance(to_client))?;
+                ledger.step(Step::Advance(Client), || client.advance(to_client))?;
             }
             if quiet {
                 break;
             }
         }
+        ledger.close();
         Ok((client, server))
     }
 
-    /// Nanoseconds of client and server so far, creation included.
-    fn spent(&self, repetitions: u64) -> [f64; 2] {
-        [[CREATE_CLIENT, CLIENT], [CREATE_SERVER, SERVER]]
-            .map(|parts| parts.iter().map(|part| self.meter.nanoseconds(*part, repetitions)).sum())
+    /// Another library of the same kind for the connections to come.
+    pub(crate) fn lend(&mut self, library: &Arc<L>) {
+        self.library = Arc::clone(library);
     }
 
-    fn drop_both(&mut self, client: L::Client, server: L::Server) {
-        self.meter.time::<DROP_CLIENT, _>(|| drop(client));
-        self.meter.time::<DROP_SERVER, _>(|| drop(server));
+    pub(crate) fn reset(&mut self) {
+        self.ledger.reset();
+    }
+
+    /// Nanoseconds of client and server so far, creation included.
+    pub(crate) fn spent(&self, repetitions: u64) -> [f64; 2] {
+        [[Part::CreateClient, Part::Client], [Part::CreateServer, Part::Server]]
+            .map(|parts| parts.iter().map(|part| self.ledger.nanoseconds(*part, repetitions)).sum())
+    }
+
+    pub(crate) fn drop_both(&mut self, client: L::Client, server: L::Server) {
+        self.ledger.step(Step::Drop(Side::Client), || drop(client));
+        self.ledger.step(Step::Drop(Side::Server), || drop(server));
     }
 
     fn parts(&self, repetitions: u64) -> BTreeMap<String, f64> {
         let told = [
-            (CREATE_CLIENT, "client creation"),
-            (CREATE_SERVER, "server creation"),
-            (DROP_CLIENT, "client drop"),
-            (DROP_SERVER, "server drop"),
+            (Part::CreateClient, "client creation"),
+            (Part::CreateServer, "server creation"),
+            (Part::DropClient, "client drop"),
+            (Part::DropServer, "server drop"),
         ];
-        let told =
-            told.map(|(part, name)| (name.to_owned(), self.meter.nanoseconds(part, repetitions)));
-        told.into_iter().collect()
+        let told = told.into_iter().filter(|_| self.ledger.tells_parts());
+        let time = |part| self.ledger.nanoseconds(part, repetitions);
+        told.map(|(part, name)| (name.to_owned(), time(part))).collect()
     }
 }
 
@@ -176,6 +188,11 @@ impl<L: Library> Handshakes<L> {
         };
         Ok(Self { pair, done })
     }
+
+    /// What connects, warmed up, and what it agreed on.
+    pub(crate) fn into_parts(self) -> (Pair<L>, BTreeMap<String, String>) {
+        (self.pair, self.done)
+    }
 }
 
 impl<L: Library> Prepared for Handshakes<L> {
@@ -184,7 +201,7 @@ impl<L: Library> Prepared for Handshakes<L> {
         let resumed = pair.row.resumption.is_some();
         let one_by_one = pair.row.task == Task::Latency;
         let mut distributions = [Distribution::default(), Distribution::default()];
-        pair.meter.reset();
+        pair.ledger.reset();
         let (start, mut repetitions) = (Instant::now(), 0);
         while repetitions == 0 || start.elapsed() < budget {
             let before = one_by_one.then(|| pair.spent(1));
@@ -209,57 +226,14 @@ impl<L: Library> Prepared for Handshakes<L> {
             done: self.done.clone(),
         })
     }
-}
 
-/// Connections made ready and dropped without a byte on the wire.
-pub(crate) struct SetUps<L: Library> {
-    pair: Pair<L>,
-    done: BTreeMap<String, String>,
-}
-
-impl<L: Library> SetUps<L> {
-    pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
-        // That these connections would work is part of what the row says.
-        let mut handshakes = Handshakes::new(library, row)?;
-        for _ in 0..100 {
-            handshakes.pair.set_up()?;
-        }
-        Ok(Self { pair: handshakes.pair, done: handshakes.done })
-    }
-}
-
-impl<L: Library> Pair<L> {
-    fn set_up(&mut self) -> Result<()> {
-        let library = &self.library;
-        let client = self.meter.time::<CREATE_CLIENT, _>(|| library.client())?;
-        let server = self.meter.time::<CREATE_SERVER, _>(|| library.server())?;
-        self.drop_both(client, server);
-        Ok(())
-    }
-}
-
-impl<L: Library> Prepared for SetUps<L> {
-    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
         let pair = &mut self.pair;
-        pair.meter.reset();
-        let (start, mut repetitions) = (Instant::now(), 0);
-        while repetitions == 0 || start.elapsed() < budget {
-            pair.set_up()?;
-            repetitions += 1;
+        let resumed = pair.row.resumption.is_some();
+        for _ in 0..count {
+            let (client, server) = pair.connect(resumed).map_err(Unable::Failed)?;
+            pair.drop_both(client, server);
         }
-        let sum = |create, end| {
-            pair.meter.nanoseconds(create, repetitions) + pair.meter.nanoseconds(end, repetitions)
-        };
-        let sides = [
-            ("client".to_owned(), sum(CREATE_CLIENT, DROP_CLIENT)),
-            ("server".to_owned(), sum(CREATE_SERVER, DROP_SERVER)),
-        ];
-        Ok(Measurement {
-            repetitions,
-            sides: sides.into(),
-            parts: pair.parts(repetitions),
-            done: self.done.clone(),
-            ..Measurement::default()
-        })
+        Ok(Measurement { repetitions: count, done: self.done.clone(), ..Measurement::default() })
     }
 }

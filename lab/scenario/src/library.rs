@@ -6,7 +6,9 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::accounting::Program;
 use crate::files::Files;
+use crate::loading::{Loaded, Material};
 use crate::protocol::About;
 use crate::row::{Group, Row, Scheme, Suite, Version};
 
@@ -22,6 +24,9 @@ pub trait Library: Sized + Send + Sync {
     type Client: Endpoint;
     /// A server's end.
     type Server: Endpoint;
+
+    /// The program that published accounting follows; `None` if the library has none.
+    const PROGRAM: Option<Program> = None;
 
     /// Who the library is.
     fn about() -> About;
@@ -43,6 +48,16 @@ pub trait Library: Sized + Send + Sync {
     /// # Errors
     /// The library's.
     fn server(&self) -> Result<Self::Server>;
+
+    /// Timed: makes anew what the row loads. A configuration takes the place of its side's; the other side's is
+    /// shared with `self`.
+    ///
+    /// # Errors
+    /// [`Unable::Cannot`] if the library has no call for it.
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let _ = (row, material);
+        Err(Unable::cannot("this worker loads nothing by itself"))
+    }
 }
 
 /// One end of a connection.
@@ -67,7 +82,8 @@ pub trait Endpoint {
     /// The library's.
     fn advance(&mut self, buffers: &mut Self::Buffers) -> Result<()>;
 
-    /// Not timed: appends to `wire` what is to be sent.
+    /// Not timed: appends to `wire` what is to be sent. More may be left, for the next call; nothing appended
+    /// means that nothing is.
     ///
     /// # Errors
     /// The library's.

@@ -4,10 +4,12 @@
 //! spans in one library and more in another, so that cost is measured at the start and taken off each.
 //! Some libraries move bytes from and to the transport by calling back from within their work; what stands
 //! for a system call there is taken out of the span by [`untimed`].
-//! Must not know: what a part is.
+//! Must not know: what a part is. Next: `spans.rs`, for repetitions that are counted and not timed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
+
+use crate::spans::{self, Span};
 
 thread_local! {
     /// What [`untimed`] took out since the last span of this thread began.
@@ -19,6 +21,9 @@ thread_local! {
 ///
 /// It reads the clock, so less than some 50 ns of work is better left in.
 pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
+    if spans::are_counted() {
+        return spans::untimed(action);
+    }
     let start = Instant::now();
     let result = action();
     let taken = start.elapsed();
@@ -29,11 +34,27 @@ pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
     result
 }
 
+/// How the clock is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// Without what reading it costs.
+    Corrected,
+    /// With it.
+    AsRead,
+    /// With it, and by whole microseconds.
+    Microseconds,
+}
+
 /// Adds up the time of `PARTS` parts.
 #[derive(Clone)]
 pub struct Meter<const PARTS: usize> {
     parts: [Part; PARTS],
+    spans: [Span; PARTS],
+    /// What is taken off each span.
     clock: Duration,
+    /// Where microseconds are counted from.
+    epoch: Option<Instant>,
+    start: Instant,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -47,7 +68,24 @@ impl<const PARTS: usize> Meter<PARTS> {
     #[must_use]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
-        Self { parts: [Part::default(); PARTS], clock: cost_of_clock() }
+        Self::with_clock(Clock::Corrected)
+    }
+
+    /// Says whose the instructions of each part are, where these are counted.
+    #[must_use]
+    pub fn counted_as(self, spans: [Span; PARTS]) -> Self {
+        Self { spans, ..self }
+    }
+
+    pub(crate) fn with_clock(clock: Clock) -> Self {
+        let now = now();
+        Self {
+            parts: [Part::default(); PARTS],
+            spans: [Span::Nobody; PARTS],
+            clock: if clock == Clock::Corrected { cost_of_clock() } else { Duration::ZERO },
+            epoch: (clock == Clock::Microseconds).then_some(now),
+            start: now,
+        }
     }
 
     /// Forgets what was measured.
@@ -57,16 +95,33 @@ impl<const PARTS: usize> Meter<PARTS> {
 
     /// Times `action` as a span of part `PART`.
     pub fn time<const PART: usize, T>(&mut self, action: impl FnOnce() -> T) -> T {
-        TAKEN_OUT.set(Part::default());
-        let start = Instant::now();
+        if spans::are_counted() {
+            return self.spans[PART].run(action);
+        }
+        self.start();
         let result = action();
-        let taken = start.elapsed();
+        self.stop(PART);
+        result
+    }
+
+    /// A span begins.
+    pub(crate) fn start(&mut self) {
+        TAKEN_OUT.set(Part::default());
+        self.start = now();
+    }
+
+    /// The span ends, and is added to this part.
+    pub(crate) fn stop(&mut self, part: usize) {
+        let end = now();
+        let taken = match self.epoch {
+            None => end - self.start,
+            Some(epoch) => whole(end - epoch).saturating_sub(whole(self.start - epoch)),
+        };
         let out = TAKEN_OUT.get();
-        let part = &mut self.parts[PART];
+        let part = &mut self.parts[part];
         part.total += taken.saturating_sub(out.total);
         // Of the two readings around what is taken out, it holds one half; the span still holds the other.
         part.spans += 1 + out.spans;
-        result
     }
 
     /// Nanoseconds of a part, for one of so many repetitions, without the clock's own.
@@ -79,6 +134,22 @@ impl<const PARTS: usize> Meter<PARTS> {
     }
 }
 
+#[cfg(not(test))]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Later than it is by what a test has let pass.
+#[cfg(test)]
+fn now() -> Instant {
+    Instant::now() + tests::PASSED.get()
+}
+
+/// A time without what is less than a microsecond.
+fn whole(time: Duration) -> Duration {
+    Duration::new(time.as_secs(), time.subsec_micros() * 1000)
+}
+
 /// What an empty span seems to last: the least average of several batches.
 fn cost_of_clock() -> Duration {
     const SPANS: u32 = 1000;
@@ -87,8 +158,17 @@ fn cost_of_clock() -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    thread_local! {
+        pub(super) static PASSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    /// Lets time pass for spans of this thread, without waiting.
+    pub(crate) fn pass(time: Duration) {
+        PASSED.set(PASSED.get() + time);
+    }
 
     #[test]
     fn what_is_untimed_is_taken_out_of_its_own_span_only() {
@@ -100,6 +180,22 @@ mod tests {
         meter.reset();
         meter.time::<0, _>(|| (0..4).for_each(|_| untimed(|| pause(20))));
         assert!(meter.nanoseconds(0, 1) < 60e6, "{}", meter.nanoseconds(0, 1));
+    }
+
+    #[test]
+    fn a_coarse_clock_counts_whole_microseconds_and_is_right_on_average() {
+        let mut meter = Meter::<1>::with_clock(Clock::Microseconds);
+        let mut sum = Duration::ZERO;
+        for _ in 0..2000 {
+            meter.start();
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_nanos(2500) {}
+            sum += start.elapsed();
+            meter.stop(0);
+            assert_eq!(meter.parts[0].total.subsec_nanos() % 1000, 0);
+        }
+        let ratio = meter.nanoseconds(0, 1) / sum.as_nanos() as f64;
+        assert!((0.9..1.5).contains(&ratio), "{ratio}");
     }
 
     #[test]

@@ -9,23 +9,28 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounting::Program;
 use crate::distribution::Distribution;
 use crate::row::Row;
 
 /// Raised when an old worker could not be understood any more.
 pub const VERSION: u32 = 1;
 
-/// What the controller asks for.
+/// Why a library has no figures in published accounting.
+pub const NO_PROGRAM: &str = "no program of its own has published figures";
+
+/// What the controller asks for. What is measured is a [`Row`], or in the series of OpenSSL a
+/// [`crate::series::Job`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Request {
+pub enum Request<R = Row> {
     /// Who are you? Answered by [`Reply::About`].
     Hello,
     /// Get ready for this row: read certificates, configure, do it some times to warm up and to see that
     /// both sides do what is asked. Answered by [`Reply::Ready`] or [`Reply::Cannot`].
     Prepare {
         /// What will be measured.
-        row: Box<Row>,
+        row: Box<R>,
         /// The folder of [`crate::Files`].
         files: PathBuf,
     },
@@ -33,6 +38,13 @@ pub enum Request {
     Measure {
         /// For about so long, and at least once.
         milliseconds: u64,
+    },
+    /// Do the row that was prepared without a clock, for a program that counts from outside what each side does.
+    /// Asked only of workers that say that they do it. Answered by [`Reply::Measured`] without figures, or
+    /// by [`Reply::Cannot`].
+    Repeat {
+        /// So often; bulk rows of small writes: so many batches of them.
+        count: u64,
     },
     /// Go away. Not answered.
     Quit,
@@ -75,6 +87,12 @@ pub struct About {
     pub interface: String,
     /// The compiler of the worker and what it was told, as far as the worker knows.
     pub build: String,
+    /// Whether it answers [`Request::Repeat`], with each side's work in a function of its own as in `spans.rs`.
+    #[serde(default)]
+    pub repeats: bool,
+    /// The program that it follows in published accounting. Without one it is not asked for that.
+    #[serde(default)]
+    pub program: Option<Program>,
 }
 
 /// What was measured. Times are nanoseconds for one repetition, sizes bytes for one connection.

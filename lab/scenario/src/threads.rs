@@ -7,6 +7,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+use crate::accounting::Accounting;
 use crate::library::Result;
 use crate::protocol::Measurement;
 use crate::row::{self, JUDGED, Row, Task};
@@ -31,35 +32,39 @@ impl Threads {
         strand()?;
         Ok(Self { strand, row: row.clone() })
     }
+}
 
-    /// What each of so many threads measured in the same span of time.
-    fn at_once(&self, count: usize, budget: Duration) -> Result<Vec<Measurement>> {
-        let barrier = Barrier::new(count);
-        let one = || {
-            let prepared = (self.strand)();
-            // Whoever failed comes to the barrier too, or the others would wait for ever.
-            barrier.wait();
-            prepared?.measure(budget)
-        };
-        thread::scope(|scope| {
-            let threads: Vec<_> = (0..count).map(|_| scope.spawn(one)).collect();
-            let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
-            ended.map(|end| end.unwrap_or_else(|_| Err("a thread panicked".into()))).collect()
-        })
-    }
+/// What each of so many threads measured in the same span of time.
+///
+/// # Errors
+/// Those of one thread's part.
+pub fn at_once(strand: &Strand, count: usize, budget: Duration) -> Result<Vec<Measurement>> {
+    let barrier = Barrier::new(count);
+    let one = || {
+        let prepared = strand();
+        // Whoever failed comes to the barrier too, or the others would wait for ever.
+        barrier.wait();
+        prepared?.measure(budget)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..count).map(|_| scope.spawn(one)).collect();
+        let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        ended.map(|end| end.unwrap_or_else(|_| Err("a thread panicked".into()))).collect()
+    })
 }
 
 impl Prepared for Threads {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         let mut whole = Measurement::default();
         for count in &self.row.threads {
-            let parts = self.at_once(*count, budget)?;
+            let parts = at_once(&self.strand, *count, budget)?;
             whole.repetitions += parts.iter().map(|part| part.repetitions).sum::<u64>();
             whole.done = parts.first().map(|part| part.done.clone()).unwrap_or_default();
             if self.row.task == Task::Latency {
                 whole.sides = percentiles(&mut whole.distributions, &parts);
             } else {
-                whole.sides.insert(row::threads(*count), together(&parts)?);
+                let of_all = together(&parts, "server", self.row.accounting)?;
+                whole.sides.insert(row::threads(*count), of_all);
             }
         }
         Ok(whole)
@@ -70,18 +75,27 @@ impl Prepared for Threads {
     }
 }
 
-/// Nanoseconds of the servers for one handshake of so many threads: the mean over all handshakes, by the
+/// Nanoseconds of one side for one repetition of all threads together: the mean over all repetitions, by the
 /// number of threads. The sum of the threads' own rates would be more than there is where threads wait for a
-/// processor, since those that wait elsewhere than in a server's span seem to have one to themselves.
+/// processor, since those that wait elsewhere than in that side's span seem to have one to themselves. That sum
+/// is what was published.
+///
+/// # Errors
+/// If a part has no such side.
 #[allow(clippy::cast_precision_loss)]
-fn together(parts: &[Measurement]) -> Result<f64> {
-    let (mut spent, mut handshakes) = (0.0, 0.0);
+pub fn together(parts: &[Measurement], side: &str, accounting: Accounting) -> Result<f64> {
+    let (mut spent, mut repeated, mut rates) = (0.0, 0.0, 0.0);
     for part in parts {
         let repetitions = part.repetitions as f64;
-        spent += repetitions * part.sides.get("server").ok_or("no time of the server")?;
-        handshakes += repetitions;
+        let time = part.sides.get(side).ok_or("a thread without a time")?;
+        spent += repetitions * time;
+        repeated += repetitions;
+        rates += 1.0 / time;
     }
-    Ok(spent / handshakes / parts.len() as f64)
+    Ok(match accounting {
+        Accounting::Neutral => spent / repeated / parts.len() as f64,
+        Accounting::Published => 1.0 / rates,
+    })
 }
 
 /// Adds up the threads' distributions, and takes the percentiles that are judged.
@@ -142,6 +156,16 @@ mod tests {
         assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
         // 2500 ns each, two at once.
         assert!((measured.sides["2 threads"] - 1250.0).abs() < 1e-9, "{:?}", measured.sides);
+    }
+
+    #[test]
+    fn the_published_rate_of_threads_is_the_sum_of_theirs() {
+        let mut threads = prepared(Task::Threads, &[1, 2]);
+        threads.row.accounting = Accounting::Published;
+        let measured = threads.measure(Duration::ZERO).unwrap();
+        assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
+        // 2000 and 3000 ns.
+        assert!((measured.sides["2 threads"] - 1200.0).abs() < 1e-9, "{:?}", measured.sides);
     }
 
     #[test]

@@ -8,14 +8,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use crate::distribution::Distribution;
 use crate::files::Files;
 use crate::library::{Result, Unable};
 use crate::protocol::{About, Measurement, Reply, Request};
 use crate::row::Row;
+use crate::spans;
 
 /// What answers the controller.
-pub trait Worker {
+pub trait Worker<R = Row> {
     /// Who it is.
     fn about(&self) -> About;
 
@@ -23,11 +26,8 @@ pub trait Worker {
     ///
     /// # Errors
     /// [`Unable::Cannot`] if there is no way to do it.
-    fn prepare(
-        &mut self,
-        row: &Row,
-        files: &Files,
-    ) -> std::result::Result<Box<dyn Prepared>, Unable>;
+    fn prepare(&mut self, row: &R, files: &Files)
+    -> std::result::Result<Box<dyn Prepared>, Unable>;
 }
 
 /// A row made ready.
@@ -38,6 +38,15 @@ pub trait Prepared {
     /// If anything goes wrong or not as asked.
     fn measure(&mut self, budget: Duration) -> Result<Measurement>;
 
+    /// Does the row so often, or so many batches of it, within [`crate::Meter::time`] as ever. The result has no figures.
+    ///
+    /// # Errors
+    /// [`Unable::Cannot`] if the row is not one of repetitions.
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        _ = count;
+        Err(Unable::cannot("it is no row of repetitions in one thread"))
+    }
+
     /// In how many parts a measurement is made. What stops the process for a moment spoils one or two of
     /// them, not their median.
     fn slices(&self) -> u32 {
@@ -47,7 +56,7 @@ pub trait Prepared {
 
 /// Answers requests on standard input until it ends.
 #[must_use]
-pub fn serve(mut worker: impl Worker) -> ExitCode {
+pub fn serve<R: DeserializeOwned>(mut worker: impl Worker<R>) -> ExitCode {
     let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     match answer_all(&mut worker, input, &mut output) {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,11 +67,15 @@ pub fn serve(mut worker: impl Worker) -> ExitCode {
     }
 }
 
-fn answer_all(worker: &mut dyn Worker, input: impl BufRead, output: &mut impl Write) -> Result<()> {
+fn answer_all<R: DeserializeOwned>(
+    worker: &mut dyn Worker<R>,
+    input: impl BufRead,
+    output: &mut impl Write,
+) -> Result<()> {
     let mut prepared = None;
     for line in input.lines() {
         let request = serde_json::from_str(&line?)?;
-        if request == Request::Quit {
+        if matches!(request, Request::Quit) {
             break;
         }
         let reply = answer(worker, &mut prepared, request);
@@ -73,10 +86,10 @@ fn answer_all(worker: &mut dyn Worker, input: impl BufRead, output: &mut impl Wr
     Ok(())
 }
 
-fn answer(
-    worker: &mut dyn Worker,
+fn answer<R>(
+    worker: &mut dyn Worker<R>,
     prepared: &mut Option<Box<dyn Prepared>>,
-    request: Request,
+    request: Request<R>,
 ) -> Reply {
     match request {
         Request::Hello => Reply::About(worker.about()),
@@ -95,6 +108,14 @@ fn answer(
             Some(row) => match measure(row.as_mut(), Duration::from_millis(milliseconds)) {
                 Ok(measurement) => Reply::Measured(measurement),
                 Err(error) => Reply::Failed { why: error.to_string() },
+            },
+            None => Reply::Failed { why: "no row is prepared".to_owned() },
+        },
+        Request::Repeat { count } => match prepared {
+            Some(row) => match spans::repetitions(|| row.repeat(count)) {
+                Ok(measurement) => Reply::Measured(measurement),
+                Err(Unable::Cannot(why)) => Reply::Cannot { why },
+                Err(Unable::Failed(error)) => Reply::Failed { why: error.to_string() },
             },
             None => Reply::Failed { why: "no row is prepared".to_owned() },
         },
@@ -163,6 +184,13 @@ mod tests {
             let sides = [("client".to_owned(), time)].into();
             Ok(Measurement { repetitions, sides, ..Measurement::default() })
         }
+
+        fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+            match count {
+                0 => Err(Unable::cannot("not once")),
+                _ => Ok(Measurement { repetitions: count, ..Measurement::default() }),
+            }
+        }
     }
 
     fn talk(requests: &[Request]) -> Vec<Reply> {
@@ -190,6 +218,18 @@ mod tests {
         assert_eq!(measured.repetitions, 80);
         // Of 1, 2, 4, 5, 6, 7, 8 and the spoilt one.
         assert_eq!(measured.sides["client"], 5.5);
+    }
+
+    #[test]
+    fn a_row_is_repeated_as_often_as_asked() {
+        let repeat = |count| Request::Repeat { count };
+        let replies = talk(&[repeat(3), prepare("full"), repeat(3), repeat(0)]);
+        let [Reply::Failed { .. }, Reply::Ready, Reply::Measured(done), Reply::Cannot { .. }] =
+            &replies[..]
+        else {
+            panic!("{replies:?}");
+        };
+        assert_eq!(*done, Measurement { repetitions: 3, ..Measurement::default() });
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(crate) trait Context: Sized {
     /// Starts after one block, which led to `chaining`, towards a digest of `digest_len` bytes.
     fn after_one_block(chaining: &Self::Chaining, digest_len: u32) -> Self;
 
+    /// The same in place of what was hashed before, whose last block may stay until it is overwritten or wiped.
+    fn restart(&mut self, chaining: &Self::Chaining, digest_len: u32);
+
     /// The chaining value, on a block boundary.
     fn chaining(&self) -> Self::Chaining;
 
@@ -65,10 +68,16 @@ impl Context for Sha256 {
 
     #[inline]
     fn after_one_block(chaining: &[u32; 8], digest_len: u32) -> Self {
+        let mut context = Self(MaybeUninit::uninit());
+        context.restart(chaining, digest_len);
+        context
+    }
+
+    #[inline]
+    fn restart(&mut self, chaining: &[u32; 8], digest_len: u32) {
         assert!(digest_len == 32);
-        let mut context = MaybeUninit::<lc::SHA256_CTX>::uninit();
-        let fields = context.as_mut_ptr();
-        // SAFETY: writes to fields of a local, every one but the block buffer.
+        let fields = self.0.as_mut_ptr();
+        // SAFETY: writes to fields of our own, every one but the block buffer.
         unsafe {
             (*fields).h = *chaining;
             (*fields).Nl = 512; // bits
@@ -76,7 +85,6 @@ impl Context for Sha256 {
             (*fields).num = 0;
             (*fields).md_len = digest_len;
         }
-        Self(context)
     }
 
     fn chaining(&self) -> [u32; 8] {
@@ -139,10 +147,16 @@ impl Context for Sha512 {
 
     #[inline]
     fn after_one_block(chaining: &[u64; 8], digest_len: u32) -> Self {
+        let mut context = Self(MaybeUninit::uninit());
+        context.restart(chaining, digest_len);
+        context
+    }
+
+    #[inline]
+    fn restart(&mut self, chaining: &[u64; 8], digest_len: u32) {
         assert!(digest_len == 48 || digest_len == 64);
-        let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
-        let fields = context.as_mut_ptr();
-        // SAFETY: writes to fields of a local, every one but the block buffer.
+        let fields = self.0.as_mut_ptr();
+        // SAFETY: writes to fields of our own, every one but the block buffer.
         unsafe {
             (*fields).h = *chaining;
             (*fields).Nl = 1024; // bits
@@ -150,7 +164,6 @@ impl Context for Sha512 {
             (*fields).num = 0;
             (*fields).md_len = digest_len;
         }
-        Self(context)
     }
 
     fn chaining(&self) -> [u64; 8] {

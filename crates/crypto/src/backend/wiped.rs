@@ -10,16 +10,30 @@ use core::task::{Context, Poll};
 
 use super::memory::cleanse;
 
-/// A future whose memory is overwritten with zeros once it was dropped, wherever it lies: in a box, before that is freed.
+/// Room for a future, overwritten with zeros once the future was dropped, wherever it lies: in a box, before that is freed.
 ///
 /// Secrets wipe themselves when they are dropped. But Rust moves values by copying their bytes, and leaves the old ones where
 /// they were. What is left on the stack is overwritten soon; what is left in a freed block may stay for long.
-pub struct Wiped<F>(ManuallyDrop<F>);
+///
+/// Without a future in it, it is pending.
+pub struct Wiped<F>(ManuallyDrop<Option<F>>);
+
+impl<F> Default for Wiped<F> {
+    fn default() -> Self {
+        Self(ManuallyDrop::new(None))
+    }
+}
 
 impl<F> Wiped<F> {
-    /// Takes the future over. Nothing secret may be in it yet: this moves it.
-    pub fn new(future: F) -> Self {
-        Self(ManuallyDrop::new(future))
+    /// Puts a future in its place, which drops the one before.
+    pub fn set(self: Pin<&mut Self>, future: F) {
+        self.inner().set(Some(future));
+    }
+
+    fn inner(self: Pin<&mut Self>) -> Pin<&mut Option<F>> {
+        // SAFETY: what is inside is pinned with this: nothing here moves it out, `Drop` drops it in place, and `Wiped` is
+        // `Unpin` only if it is.
+        unsafe { self.map_unchecked_mut(|wiped| &mut *wiped.0) }
     }
 }
 
@@ -30,10 +44,10 @@ where
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: the inner future is pinned with this one: nothing here moves it out, `Drop` drops it in place, and
-        // `Wiped` is `Unpin` only if it is.
-        let inner = unsafe { self.map_unchecked_mut(|wiped| &mut *wiped.0) };
-        inner.poll(context)
+        match self.inner().as_pin_mut() {
+            Some(future) => future.poll(context),
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -65,9 +79,10 @@ mod tests {
     #[test]
     fn a_dropped_future_was_dropped_once_and_is_zeros() {
         let witness = Arc::new(());
-        let mut cell = MaybeUninit::new(Wiped::new(with_secret(Arc::clone(&witness))));
+        let mut cell = MaybeUninit::new(Wiped::default());
         // SAFETY: initialised, and not moved from here on.
-        let pinned = unsafe { Pin::new_unchecked(cell.assume_init_mut()) };
+        let mut pinned = unsafe { Pin::new_unchecked(cell.assume_init_mut()) };
+        pinned.as_mut().set(with_secret(Arc::clone(&witness)));
         assert!(pinned.poll(&mut Context::from_waker(Waker::noop())).is_pending());
         assert_eq!(Arc::strong_count(&witness), 2);
         // SAFETY: initialised, and not used as such after this.
@@ -82,8 +97,10 @@ mod tests {
 
     #[test]
     fn a_future_that_ends_gives_its_value() {
-        let mut future = Box::pin(Wiped::new(async { 7 }));
-        let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert_eq!(polled, Poll::Ready(7));
+        let mut room = Box::pin(Wiped::default());
+        let poll = |room: Pin<&mut Wiped<_>>| room.poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(poll(room.as_mut()), Poll::Pending);
+        room.as_mut().set(async { 7 });
+        assert_eq!(poll(room.as_mut()), Poll::Ready(7));
     }
 }

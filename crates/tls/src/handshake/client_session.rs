@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use pki_types::ServerName;
+use pki_types::{ServerName, UnixTime};
 use tercel_wire::ProtocolVersion;
+use zeroize::Zeroizing;
 
 use super::flow::Flow;
 use super::identity::{self, Shown};
@@ -70,8 +71,13 @@ fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
     let mut bytes = store.take(&key(config, to), now)?;
-    let session = Session::from_stored_bytes(&bytes);
-    tercel_crypto::wipe(&mut bytes);
+    let mut session = Session::from_stored_bytes(&bytes);
+    match &mut session {
+        Some(session) if session.version == ProtocolVersion::TLS1_2 => {
+            session.stored = Some(Zeroizing::new(bytes));
+        }
+        _ => tercel_crypto::wipe(&mut bytes),
+    }
     let session = session.filter(|session| session.is_fresh(now) && can_be_named(session))?;
     // The server's certificate bounds what was made with it.
     let expired = |leaf| tercel_pki::not_after(leaf).map_or(true, |end| end < now);
@@ -147,6 +153,18 @@ pub(crate) fn keep_ticket(
     session.created = config.common.clock.now().as_secs();
     session.lifetime = if hint == 0 { LIFETIME_OF_ID } else { hint };
     keep(config, to, &session);
+}
+
+/// Keeps a session that is as it came out of the store.
+pub(crate) fn put_back(
+    config: &ClientConfig,
+    to: &Destination,
+    mut bytes: Zeroizing<Vec<u8>>,
+    expires: UnixTime,
+) {
+    if let Some(store) = &config.resumption.store {
+        store.put(&key(config, to), core::mem::take(&mut *bytes), expires);
+    }
 }
 
 /// Keeps a session.

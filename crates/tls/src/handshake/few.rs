@@ -36,6 +36,20 @@ impl<T: Copy, const N: usize> Few<T, N> {
         }
     }
 
+    /// These in order, part by part: for bytes, which are many.
+    pub(crate) fn joined(filler: T, parts: &[&[T]]) -> Self {
+        let (mut values, mut length) = ([filler; N], 0_usize);
+        for part in parts {
+            let end = length.saturating_add(part.len());
+            let Some(place) = values.get_mut(length..end) else {
+                return Self::Heap(parts.concat());
+            };
+            place.copy_from_slice(part);
+            length = end;
+        }
+        Self::Stack(values, length)
+    }
+
     pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
         match self {
             Self::Heap(values) => values,
@@ -67,6 +81,11 @@ mod tests {
             assert_eq!(matches!(few, Few::Heap(_)), count > 4);
             few.as_mut_slice().reverse();
             assert_eq!(*few, *(0..count).rev().collect::<Vec<_>>());
+            let all: Vec<_> = (0..count).collect();
+            let (start, end) = all.split_at(all.len() / 2);
+            let joined = Few::<u8, 4>::joined(99, &[start, end]);
+            assert_eq!(*joined, *all);
+            assert_eq!(matches!(joined, Few::Heap(_)), count > 4);
         }
     }
 }

@@ -206,12 +206,12 @@ impl Flow {
     }
 
     /// What was sent cannot grow together with what comes next. Used where a peer expects a flight's end.
-    pub(crate) fn install_write(&mut self, secret: TrafficSecret) -> Result<(), Error> {
-        self.order(Command::InstallWrite(Keys::Tls13(secret)))
+    pub(crate) fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
+        self.order(Command::InstallWrite(keys))
     }
 
-    pub(crate) fn install_read(&mut self, secret: TrafficSecret) -> Result<(), Error> {
-        self.order(Command::InstallRead(Keys::Tls13(secret)))
+    pub(crate) fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
+        self.order(Command::InstallRead(keys))
     }
 
     async fn wait<T>(&mut self, wanted: Wanted, mut take: impl FnMut(&mut Post) -> Option<T>) -> T {

@@ -121,7 +121,7 @@ impl Handshake {
     fn client_to(config: Arc<ClientConfig>, to: Destination) -> Self {
         let post = Mailbox::new(Post::default());
         let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(hello::client(flow, config, to));
+        let coroutine = Coroutine::new(|| hello::client(flow, config, to));
         Self::new(Side::Client, coroutine, post)
     }
 
@@ -130,7 +130,7 @@ impl Handshake {
     pub fn server(config: Arc<ServerConfig>) -> Self {
         let post = Mailbox::new(Post::default());
         let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(hello::server(flow, config));
+        let coroutine = Coroutine::new(|| hello::server(flow, config));
         Self::new(Side::Server, coroutine, post)
     }
 

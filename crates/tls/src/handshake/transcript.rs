@@ -10,17 +10,19 @@ use tercel_wire::message_hash_header;
 #[derive(Clone)]
 pub(crate) struct Transcript {
     hash: Hash,
+    /// What [`Self::digest`] gave, until the next message: two secrets in a row are often over the same.
+    digest: Option<Digest>,
     messages: Option<Vec<u8>>,
 }
 
 impl Transcript {
     pub(crate) fn new(algorithm: HashAlgorithm) -> Self {
-        Self { hash: Hash::new(algorithm), messages: None }
+        Self { hash: Hash::new(algorithm), digest: None, messages: None }
     }
 
     /// Also keeps the messages, which a TLS 1.2 client signs whole. RFC 5246 7.4.8
     pub(crate) fn keeping_messages(algorithm: HashAlgorithm) -> Self {
-        Self { hash: Hash::new(algorithm), messages: Some(Vec::new()) }
+        Self { messages: Some(Vec::new()), ..Self::new(algorithm) }
     }
 
     /// Starts with the synthetic message that stands for a first ClientHello. RFC 9846 4.1
@@ -39,6 +41,7 @@ impl Transcript {
 
     pub(crate) fn add(&mut self, message: &[u8]) {
         self.hash.update(message);
+        self.digest = None;
         if let Some(messages) = &mut self.messages {
             messages.extend_from_slice(message);
         }
@@ -50,8 +53,8 @@ impl Transcript {
     }
 
     /// The hash of all messages so far.
-    pub(crate) fn digest(&self) -> Digest {
-        self.hash.fork_finish()
+    pub(crate) fn digest(&mut self) -> Digest {
+        *self.digest.get_or_insert_with(|| self.hash.fork_finish())
     }
 
     /// The hash of all messages so far and these bytes, which stay outside.
@@ -64,5 +67,23 @@ impl Transcript {
     /// The messages so far; from here on only their hash is kept.
     pub(crate) fn take_messages(&mut self) -> Vec<u8> {
         self.messages.take().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_over_all_messages_also_after_an_earlier_one() {
+        let algorithm = HashAlgorithm::Sha384;
+        let mut transcript = Transcript::new(algorithm);
+        for messages in [&[&b"one"[..]][..], &[b"one", b"two"], &[b"one", b"two", b"three"]] {
+            transcript.add(messages.last().unwrap());
+            let expected = Hash::digest(algorithm, messages);
+            assert_eq!(transcript.digest(), expected);
+            assert_eq!(transcript.digest(), expected);
+            assert_eq!(transcript.clone().digest(), expected);
+        }
     }
 }

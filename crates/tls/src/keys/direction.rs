@@ -12,6 +12,8 @@ use crate::record::protection::{Construction, Protection};
 /// Keys of one direction. A secret, so that a transport other than records can make its own keys from it.
 pub(crate) enum Keys {
     Tls13(TrafficSecret),
+    /// TLS 1.3, while the handshake lasts: expanded already, for these are never updated.
+    Handshake13(WriteKey),
     Tls12(WriteKey),
 }
 
@@ -20,6 +22,7 @@ impl Keys {
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         match self {
             Self::Tls13(secret) => secret.protection(),
+            Self::Handshake13(key) => Protection::tls13(key.algorithm, key.key(), key.iv()),
             Self::Tls12(key) => Protection::tls12(key.algorithm, key.key(), key.iv()),
         }
     }
@@ -29,7 +32,7 @@ impl Keys {
         let made = self.write_key();
         let construction = match self {
             Self::Tls12(key) => Construction::tls12(key.algorithm),
-            _ => Construction::Tls13,
+            Self::Tls13(_) | Self::Handshake13(_) => Construction::Tls13,
         };
         Protection::replace(place, made.algorithm(), construction, made.key(), made.iv())
     }
@@ -38,6 +41,7 @@ impl Keys {
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
         let (algorithm, construction) = match self {
             Self::Tls13(secret) => (secret.algorithm(), Construction::Tls13),
+            Self::Handshake13(key) => (key.algorithm, Construction::Tls13),
             Self::Tls12(key) => (key.algorithm, Construction::tls12(key.algorithm)),
         };
         Protection::parked(algorithm, construction, sequence)
@@ -47,23 +51,27 @@ impl Keys {
     pub(crate) fn write_key(&self) -> WriteKey {
         match self {
             Self::Tls13(secret) => secret.write_key(),
-            Self::Tls12(key) => key.duplicate(),
+            Self::Handshake13(key) | Self::Tls12(key) => key.duplicate(),
         }
     }
 
-    /// TLS 1.3: the traffic secret.
+    /// TLS 1.3, once the handshake is over: the traffic secret.
     pub(crate) fn traffic_secret(&self) -> Option<&TrafficSecret> {
         match self {
             Self::Tls13(secret) => Some(secret),
-            Self::Tls12(_) => None,
+            Self::Handshake13(_) | Self::Tls12(_) => None,
         }
+    }
+
+    pub(crate) fn is_tls13(&self) -> bool {
+        !matches!(self, Self::Tls12(_))
     }
 
     /// All of it.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Tls13(secret) => secret.as_bytes(),
-            Self::Tls12(key) => key.bytes.as_bytes(),
+            Self::Handshake13(key) | Self::Tls12(key) => key.bytes.as_bytes(),
         }
     }
 
@@ -77,6 +85,37 @@ impl Keys {
         fits.then(|| {
             Self::Tls12(WriteKey { algorithm: suite.aead, bytes: ShortSecret::new(bytes) })
         })
+    }
+}
+
+/// The keys of a direction, if it has any: in one place from the first to the last, whatever is moved around them. A
+/// move would leave a copy behind.
+#[derive(Default)]
+pub(crate) struct KeyCell(Option<Box<Keys>>);
+
+impl KeyCell {
+    pub(crate) fn of(keys: Keys) -> Self {
+        Self(Some(Box::new(keys)))
+    }
+
+    /// These in place of those before.
+    pub(crate) fn put(&mut self, keys: Keys) {
+        match &mut self.0 {
+            Some(cell) => **cell = keys,
+            none => *none = Some(Box::new(keys)),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0 = None;
+    }
+
+    pub(crate) fn get(&self) -> Option<&Keys> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self) -> Option<&mut Keys> {
+        self.0.as_deref_mut()
     }
 }
 
@@ -114,7 +153,7 @@ impl WriteKey {
         self.bytes.as_bytes().get(self.algorithm.key_len()..).unwrap_or_default()
     }
 
-    fn duplicate(&self) -> Self {
+    pub(crate) fn duplicate(&self) -> Self {
         Self { algorithm: self.algorithm, bytes: self.bytes.duplicate() }
     }
 }

@@ -7,11 +7,12 @@
 //! Must not know: messages, sockets, who is client. Next: `handshake/tls13/`, which walks these stages.
 
 use tercel_crypto::{
-    AeadAlgorithm, Digest, Hash, HashAlgorithm, Prk, Secret, SharedSecret, ShortSecret,
+    AeadAlgorithm, Digest, Hash, HashAlgorithm, HmacKey, Prk, Secret, SharedSecret, ShortSecret,
 };
 use tercel_wire::{Reader, Writer};
 
-use super::direction::WriteKey;
+use super::constants::Constants;
+use super::direction::{Keys, WriteKey};
 use super::suite::Suite;
 use crate::error::{Error, Local};
 use crate::record::protection::Protection;
@@ -31,7 +32,7 @@ const PREFIX: &[u8] = b"tls13 ";
 const MAX_LABEL: usize = 249;
 
 /// Derive-Secret, with the transcript hash already taken. RFC 9846 7.1
-fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
+pub(super) fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
     Secret::with(prk.hmac().algorithm().output_len(), |out| {
         expand_label(prk, label, transcript, out);
     })
@@ -39,42 +40,55 @@ fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
 
 /// The first stage: with a pre-shared key, or without.
 pub(crate) struct EarlySecret {
-    prk: Prk,
+    /// `None`: without a pre-shared key it is the same in every handshake.
+    prk: Option<Prk>,
     suite: &'static Suite,
 }
 
 impl EarlySecret {
     /// Without a pre-shared key its place is taken by zeros. RFC 9846 7.1
     pub(crate) fn new(suite: &'static Suite, psk: Option<&[u8]>) -> Self {
-        let zeros = [0_u8; 64];
-        let zeros = zeros.get(..suite.hash.output_len()).unwrap_or_default();
-        Self { prk: Prk::extract(suite.hash, zeros, psk.unwrap_or(zeros)), suite }
+        let prk = psk.map(|psk| Prk::extract_with(&Constants::of(suite.hash).zeros, psk));
+        Self { prk, suite }
+    }
+
+    /// The same secret in another suite of its hash. RFC 9846 4.3.11
+    pub(crate) fn for_suite(self, suite: &'static Suite) -> Self {
+        Self { suite, ..self }
+    }
+
+    fn prk(&self) -> &Prk {
+        self.prk.as_ref().unwrap_or(&Constants::of(self.suite.hash).early_secret)
     }
 
     /// The HMAC over a hello without its binders, by which a client shows that it has the key. RFC 9846 4.3.11.2
     pub(crate) fn binder(&self, kind: PskKind, partial_hello: &Digest) -> Digest {
-        let empty = Hash::digest(self.suite.hash, &[]);
-        let binder_key = derive_secret(&self.prk, kind.binder_label(), &empty);
+        let empty = &Constants::of(self.suite.hash).empty;
+        let binder_key = derive_secret(self.prk(), kind.binder_label(), empty);
         TrafficSecret::new(self.suite, &binder_key).verify_data(partial_hello)
     }
 
     /// Protects early data. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn client_early_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
-        TrafficSecret::new(self.suite, &derive_secret(&self.prk, b"c e traffic", hello))
+        TrafficSecret::new(self.suite, &derive_secret(self.prk(), b"c e traffic", hello))
     }
 
     /// For exporters before the handshake is complete. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn early_exporter_secret(&self, hello: &Digest) -> ExporterSecret {
-        ExporterSecret::new(self.suite.hash, &derive_secret(&self.prk, b"e exp master", hello))
+        ExporterSecret::new(self.suite.hash, &derive_secret(self.prk(), b"e exp master", hello))
     }
 
     /// Mixes in the (EC)DHE secret.
     pub(crate) fn into_handshake(self, shared: &SharedSecret) -> HandshakeSecret {
-        let salt = derive_secret(&self.prk, b"derived", &Hash::digest(self.suite.hash, &[]));
-        HandshakeSecret {
-            prk: Prk::extract(self.suite.hash, salt.as_bytes(), shared.as_bytes()),
-            suite: self.suite,
-        }
+        let constants = Constants::of(self.suite.hash);
+        let prk = match &self.prk {
+            None => Prk::extract_with(&constants.derived, shared.as_bytes()),
+            Some(prk) => {
+                let salt = derive_secret(prk, b"derived", &constants.empty);
+                Prk::extract(self.suite.hash, salt.as_bytes(), shared.as_bytes())
+            }
+        };
+        HandshakeSecret { prk, suite: self.suite }
     }
 }
 
@@ -98,7 +112,7 @@ impl HandshakeSecret {
     /// The last stage.
     pub(crate) fn into_main(self) -> MainSecret {
         let hash = self.suite.hash;
-        let salt = derive_secret(&self.prk, b"derived", &Hash::digest(hash, &[]));
+        let salt = derive_secret(&self.prk, b"derived", &Constants::of(hash).empty);
         let zeros = [0_u8; 64];
         let zeros = zeros.get(..hash.output_len()).unwrap_or_default();
         MainSecret { prk: Prk::extract(hash, salt.as_bytes(), zeros), suite: self.suite }
@@ -174,8 +188,22 @@ impl ResumptionSecret {
 
     /// The key that goes with the ticket of this nonce. RFC 9846 4.7.1
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
-        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        derive_secret(&prk, b"resumption", nonce)
+        self.keyed().psk(nonce)
+    }
+
+    /// Absorbed once, for several tickets.
+    pub(crate) fn keyed(&self) -> KeyedResumptionSecret {
+        KeyedResumptionSecret(Prk::from_bytes(self.hash, self.secret.as_bytes()))
+    }
+}
+
+/// A [`ResumptionSecret`] that is about to give several keys.
+pub(crate) struct KeyedResumptionSecret(Prk);
+
+impl KeyedResumptionSecret {
+    /// As [`ResumptionSecret::psk`].
+    pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
+        derive_secret(&self.0, b"resumption", nonce)
     }
 }
 
@@ -212,11 +240,7 @@ impl TrafficSecret {
 
     /// Key and IV. RFC 9846 7.3
     pub(crate) fn write_key(&self) -> WriteKey {
-        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        WriteKey::with(self.aead, AeadAlgorithm::NONCE_LEN, |key, iv| {
-            expand_label(&prk, b"key", &[], key);
-            expand_label(&prk, b"iv", &[], iv);
-        })
+        expand_write_key(&Prk::from_bytes(self.hash, self.secret.as_bytes()), self.aead)
     }
 
     /// What that key and IV protect.
@@ -242,11 +266,54 @@ impl TrafficSecret {
         self.finished_key().verify(&[transcript], verify_data)
     }
 
-    fn finished_key(&self) -> tercel_crypto::HmacKey {
+    fn finished_key(&self) -> HmacKey {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
         let key = derive_secret(&prk, b"finished", &[]);
-        tercel_crypto::HmacKey::new(self.hash, key.as_bytes())
+        HmacKey::new(self.hash, key.as_bytes())
     }
+
+    /// All that a handshake makes of its traffic secret, which is absorbed once for it.
+    pub(crate) fn into_handshake_keys(self) -> HandshakeKeys {
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        HandshakeKeys {
+            write_key: expand_write_key(&prk, self.aead),
+            finished_key: ShortSecret::with(self.hash.output_len(), |out| {
+                expand_label(&prk, b"finished", &[], out);
+            }),
+            hash: self.hash,
+        }
+    }
+}
+
+/// What protects a handshake's own records and makes its Finished. There is no successor to it.
+pub(crate) struct HandshakeKeys {
+    write_key: WriteKey,
+    finished_key: ShortSecret,
+    hash: HashAlgorithm,
+}
+
+impl HandshakeKeys {
+    /// What protects records.
+    pub(crate) fn keys(&self) -> Keys {
+        Keys::Handshake13(self.write_key.duplicate())
+    }
+
+    /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.3
+    pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
+        HmacKey::new(self.hash, self.finished_key.as_bytes()).sign(&[transcript])
+    }
+
+    /// Compares in constant time.
+    pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
+        HmacKey::new(self.hash, self.finished_key.as_bytes()).verify(&[transcript], verify_data)
+    }
+}
+
+fn expand_write_key(prk: &Prk, aead: AeadAlgorithm) -> WriteKey {
+    WriteKey::with(aead, AeadAlgorithm::NONCE_LEN, |key, iv| {
+        expand_label(prk, b"key", &[], key);
+        expand_label(prk, b"iv", &[], iv);
+    })
 }
 
 /// The secret behind exporters. RFC 9846 7.5
@@ -287,7 +354,7 @@ impl ExporterSecret {
             return Err(Local::Encode.into());
         }
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        let secret = derive_secret(&prk, label, &Hash::digest(self.hash, &[]));
+        let secret = derive_secret(&prk, label, &Constants::of(self.hash).empty);
         let prk = Prk::from_bytes(self.hash, secret.as_bytes());
         expand_label(&prk, b"exporter", &Hash::digest(self.hash, &[context]), out);
         Ok(())

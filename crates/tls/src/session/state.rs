@@ -12,6 +12,7 @@ use tercel_crypto::Secret;
 use tercel_wire::{
     CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
 };
+use zeroize::Zeroizing;
 
 use super::parts::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
@@ -60,6 +61,8 @@ pub(crate) struct Session {
     pub(crate) peer_certificate_digest: Option<[u8; 32]>,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
+    /// Client, TLS 1.2: the bytes it was read from, which go back into the store if nothing changes.
+    pub(crate) stored: Option<Zeroizing<Vec<u8>>>,
 }
 
 /// The form of the bytes; another number is another form and is not read.
@@ -101,11 +104,12 @@ impl Session {
             peer_certificate_digest: facts.peer_certificate_digest().copied(),
             ocsp_response: None,
             signed_certificate_timestamps: None,
+            stored: None,
         }
     }
 
-    /// What the facts of a resumed handshake take over from the first one.
-    pub(crate) fn into_facts(self, facts: &mut Facts) {
+    /// What the facts of a resumed handshake take over from the first one. The secret is wiped where it lies.
+    pub(crate) fn into_facts(self: Box<Self>, facts: &mut Facts) {
         facts.server_certificate_type = self.server_certificate_type();
         facts.peer_signature_scheme = self.peer_signature_scheme;
         if let Some(key) = self.pre_shared_key {
@@ -254,6 +258,7 @@ impl Session {
             },
             ocsp_response: not_empty(r.opaque24().ok()?),
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
+            stored: None,
         };
         r.expect_end().ok()?;
         Some(Box::new(session))
@@ -264,16 +269,24 @@ impl Session {
 /// of what a client does to resume TLS 1.2.
 ///
 /// Each step maps different sums to different ones, so no change within one word of eight bytes goes
-/// unnoticed, and any other with a chance of 2^-64.
+/// unnoticed, and any other with a chance of 2^-64. Most of a session is certificates, so its words are
+/// summed in lanes, which do not wait for one another.
 fn checksum(bytes: &[u8]) -> [u8; 8] {
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(ODD).rotate_left(29);
     let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    let words = bytes.chunks(8).map(|bytes| match bytes.first_chunk() {
+    let word = |bytes: &[u8]| match bytes.first_chunk() {
         Some(bytes) => u64::from_be_bytes(*bytes),
         None => word(bytes),
-    });
-    step(words.fold(start, step), 0).to_be_bytes()
+    };
+    let (mut lanes, mut blocks) = ([start; 4], bytes.chunks_exact(4 * 8));
+    for block in &mut blocks {
+        for (lane, bytes) in lanes.iter_mut().zip(block.chunks_exact(8)) {
+            *lane = step(*lane, word(bytes));
+        }
+    }
+    let sum = blocks.remainder().chunks(8).map(word).fold(start, step);
+    step(lanes.into_iter().fold(sum, step), 0).to_be_bytes()
 }
 
 /// 2^64 divided by the golden ratio, which spreads bits well.

@@ -23,6 +23,7 @@ mod pending;
 mod ports;
 mod post_handshake_auth;
 mod pre_shared_keys;
+mod put_back;
 mod questions;
 mod raw_public_keys;
 mod reads;

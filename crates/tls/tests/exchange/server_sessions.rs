@@ -291,8 +291,8 @@ impl tercel::SessionStore for Weighing {
 
 /// A client's store that hands out what it has, whoever is asked for.
 #[derive(Default)]
-struct Drawer {
-    session: Mutex<Option<Vec<u8>>>,
+pub(crate) struct Drawer {
+    pub(crate) session: Mutex<Option<Vec<u8>>>,
     across: Mutex<bool>,
 }
 

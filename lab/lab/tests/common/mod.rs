@@ -23,13 +23,24 @@ impl Place {
     /// A worker whose shell script answers a request by the `case` arms given, and otherwise as a
     /// library that takes so many nanoseconds.
     pub(crate) fn fake(&self, name: &str, nanoseconds: u32, arms: &str) {
+        self.fake_that_follows("null", name, nanoseconds, arms);
+    }
+
+    /// The same, following a program in published accounting, as JSON.
+    pub(crate) fn fake_that_follows(
+        &self,
+        program: &str,
+        name: &str,
+        nanoseconds: u32,
+        arms: &str,
+    ) {
         let folder = self.0.join("workers").join(name);
         fs::create_dir_all(&folder).unwrap();
         let script = format!(
             r#"while read -r line; do
   case "$line" in
 {arms}
-    *'"do":"hello"'*) echo '{{"reply":"about","protocol":1,"library":"{name}","version":"1","crypto":"none","interface":"sh","build":""}}' ;;
+    *'"do":"hello"'*) echo '{{"reply":"about","protocol":1,"program":{program},"library":"{name}","version":"1","crypto":"none","interface":"sh","build":""}}' ;;
     *'"do":"prepare"'*) echo '{{"reply":"ready"}}' ;;
     *'"do":"measure"'*) t={nanoseconds}; echo '{{"reply":"measured","repetitions":1,"sides":{{"client":'$t',"server":'$t',"send":'$t',"receive":'$t'}},"parts":{{}},"done":{{"kind":"full"}}}}' ;;
     *'"do":"quit"'*) exit 0 ;;
@@ -60,6 +71,10 @@ done
         command.arg("--out").arg(self.out()).args(["--allocator", "system"]);
         command.args(["--measure-ms", "8"]).args(arguments);
         command
+    }
+
+    pub(crate) fn workers(&self) -> PathBuf {
+        self.0.join("workers")
     }
 
     pub(crate) fn out(&self) -> PathBuf {

@@ -1,17 +1,19 @@
-//! How rustls is configured for a row, and what it tells of a connection; shared by its two workers.
+//! Who rustls is, how it is configured for a row, and what it tells of a connection; shared by its two workers.
 //!
 //! Must not know: how connections are driven.
 
+use std::fs;
 use std::sync::Arc;
 
 use lab_scenario::{
-    Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+    About, Accounting, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable,
+    Version, locked_version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{
     ClientConfig, CommonState, HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig,
@@ -24,23 +26,77 @@ const MAX_EARLY_DATA: u32 = 16 << 10;
 /// Sessions kept on either side.
 const SESSIONS: usize = 1024;
 
-pub(crate) fn client(
+/// The same in rustls-bench.
+const PUBLISHED_SESSIONS: usize = 128;
+
+/// Both sides' configurations for a row.
+pub(crate) struct Configured {
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) name: ServerName<'static>,
+}
+
+impl Configured {
+    pub(crate) fn new(
+        row: &Row,
+        files: &Files,
+        provider: &Arc<CryptoProvider>,
+    ) -> std::result::Result<Self, Unable> {
+        let name = ServerName::try_from(files.server_name())?;
+        let client = Arc::new(client(row, files, provider)?);
+        Ok(Self { client, server: Arc::new(server(row, files, provider)?), name })
+    }
+}
+
+/// Who the library is, driven through this interface.
+pub(crate) fn about(interface: &str) -> About {
+    let lock = include_str!("../../../Cargo.lock");
+    About {
+        library: "rustls".to_owned(),
+        version: locked_version(lock, "rustls").to_owned(),
+        crypto: format!(
+            "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
+            locked_version(lock, "aws-lc-rs"),
+            locked_version(lock, "aws-lc-sys")
+        ),
+        interface: interface.to_owned(),
+        build: "release, thin LTO, one codegen unit".to_owned(),
+        ..About::default()
+    }
+}
+
+fn is_published(row: &Row) -> bool {
+    row.accounting == Accounting::Published
+}
+
+fn client(
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ClientConfig, Unable> {
+    client_that_trusts(&fs::read(files.root(row.chain))?, row, files, provider)
+}
+
+/// The same with these roots, in PEM.
+pub(crate) fn client_that_trusts(
+    pem: &[u8],
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
 ) -> std::result::Result<ClientConfig, Unable> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[version(row.version)])?
-        .with_root_certificates(roots(row.chain, files)?);
+        .with_root_certificates(roots(pem)?);
     let mut config = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => builder.with_client_auth_cert(
-            certificates(files.client_chain(chain))?,
+            certificates(&fs::read(files.client_chain(chain))?)?,
             PrivateKeyDer::from_pem_file(files.client_key(chain))?,
         )?,
     };
     config.resumption = match (row.resumption, row.version) {
         (None, _) => ClientResumption::disabled(),
+        _ if is_published(row) => ClientResumption::in_memory_sessions(PUBLISHED_SESSIONS),
         (Some(Resumption::Stateful), Version::Tls12) => {
             ClientResumption::in_memory_sessions(SESSIONS)
                 .tls12_resumption(Tls12Resumption::SessionIdOnly)
@@ -51,28 +107,46 @@ pub(crate) fn client(
     Ok(config)
 }
 
-pub(crate) fn server(
+fn server(
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
 ) -> std::result::Result<ServerConfig, Unable> {
-    let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
+    let key = fs::read(files.server_key(row.chain))?;
+    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files, provider)
+}
+
+/// The same with this chain and key, in PEM.
+pub(crate) fn server_that_shows(
+    chain: &[u8],
+    key: &[u8],
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ServerConfig, Unable> {
+    let mut provider = Arc::clone(provider);
+    if is_published(row) {
+        // The client alone is held to the row's suite.
+        let cipher_suites = default_provider().cipher_suites;
+        provider = Arc::new(CryptoProvider { cipher_suites, ..CryptoProvider::clone(&provider) });
+    }
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[version(row.version)])?;
     let builder = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => {
-            let roots = Arc::new(roots(chain, files)?);
-            let verifier =
-                WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider)).build()?;
+            let roots = Arc::new(roots(&fs::read(files.root(chain))?)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build()?;
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder.with_single_cert(
-        certificates(files.server_chain(row.chain))?,
-        PrivateKeyDer::from_pem_file(files.server_key(row.chain))?,
-    )?;
+    let mut config =
+        builder.with_single_cert(certificates(chain)?, PrivateKeyDer::from_pem_slice(key)?)?;
     match row.resumption {
         None => config.session_storage = Arc::new(NoServerSessionStorage {}),
+        Some(Resumption::Stateful) if is_published(row) => {
+            config.session_storage = ServerSessionMemoryCache::new(PUBLISHED_SESSIONS);
+        }
         Some(Resumption::Stateful) => {
             config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
         }
@@ -81,17 +155,29 @@ pub(crate) fn server(
             config.ticketer = Ticketer::new()?;
         }
     }
-    config.send_tls13_tickets = row.tickets.into();
+    if !is_published(row) {
+        config.send_tls13_tickets = row.tickets.into();
+    }
     config.max_early_data_size = if row.early_data > 0 { MAX_EARLY_DATA } else { 0 };
     Ok(config)
 }
 
-/// The default provider with the row's suite, groups and signature scheme only.
+/// The default provider with the row's suite, groups and signature scheme only; in published accounting with its
+/// suite only.
 pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
     let mut provider = default_provider();
     provider.cipher_suites.retain(|suite| self::suite(suite.suite()) == Some(row.suite));
     if provider.cipher_suites.is_empty() {
         return Err(Unable::cannot(row.suite.name()));
+    }
+    if is_published(row) {
+        // In the order of the library's default features.
+        let groups = [Group::X25519MlKem768, Group::X25519, Group::Secp256r1].map(group);
+        provider.kx_groups = groups.into_iter().chain([kx_group::SECP384R1]).collect();
+        if row.pins_groups() {
+            provider.kx_groups.retain(|each| each.name() != group(Group::X25519MlKem768).name());
+        }
+        return Ok(provider);
     }
     provider.kx_groups = row.groups().into_iter().map(group).collect();
     let schemes: &[SignatureScheme] = match row.chain.scheme() {
@@ -133,16 +219,16 @@ fn version(version: Version) -> &'static SupportedProtocolVersion {
     }
 }
 
-fn roots(chain: Chain, files: &Files) -> std::result::Result<RootCertStore, Unable> {
+fn roots(pem: &[u8]) -> std::result::Result<RootCertStore, Unable> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(files.root(chain))?)?;
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate?)?;
+    }
     Ok(roots)
 }
 
-fn certificates(
-    path: std::path::PathBuf,
-) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
-    Ok(CertificateDer::pem_file_iter(path)?.collect::<std::result::Result<_, _>>()?)
+fn certificates(pem: &[u8]) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
+    Ok(CertificateDer::pem_slice_iter(pem).collect::<std::result::Result<_, _>>()?)
 }
 
 /// What both ends can tell.

@@ -4,71 +4,76 @@
 //! an application, are not timed. The worker `rustls-unbuffered` drives the other ones: in this version they
 //! receive small records faster, send slower because they copy what they sealed within the call, and do the
 //! rest alike. The better of the two is what a third library is held against.
+//!
+//! In published accounting it is driven and configured as rustls-bench does it (`published.rs`).
 
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod loading;
+mod published;
 
 use std::io::{BufRead, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, locked_version,
-    serve,
+    About, Accounting, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Program,
+    Result, Row, Sink, Unable, serve,
 };
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, ProtocolVersion, ServerConfig, ServerConnection};
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConnection, ProtocolVersion, ServerConnection};
 
-use configuration::{client, outcome, provider, server};
+use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
 
 struct Rustls {
-    client: Arc<ClientConfig>,
-    server: Arc<ServerConfig>,
-    name: ServerName<'static>,
+    configured: Configured,
+    provider: Arc<CryptoProvider>,
+    files: Files,
 }
 
 impl Library for Rustls {
     type Client = Client;
     type Server = Server;
 
+    const PROGRAM: Option<Program> = Some(Program::RustlsBench);
+
     fn about() -> About {
-        let lock = include_str!("../../../Cargo.lock");
-        About {
-            library: "rustls".to_owned(),
-            version: locked_version(lock, "rustls").to_owned(),
-            crypto: format!(
-                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
-                locked_version(lock, "aws-lc-rs"),
-                locked_version(lock, "aws-lc-sys")
-            ),
-            interface: "buffered connections".to_owned(),
-            build: "release, thin LTO, one codegen unit".to_owned(),
-            ..About::default()
-        }
+        about("buffered connections")
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         let provider = Arc::new(provider(row)?);
-        let name = ServerName::try_from(files.server_name())?;
-        let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+        let configured = Configured::new(row, files, &provider)?;
+        Ok(Self { configured, provider, files: files.clone() })
     }
 
     fn client(&self) -> Result<Client> {
-        Ok(Client(ClientConnection::new(Arc::clone(&self.client), self.name.clone())?))
+        let Configured { client, name, .. } = &self.configured;
+        Ok(Client(ClientConnection::new(Arc::clone(client), name.clone())?))
     }
 
     fn server(&self) -> Result<Server> {
-        let mut connection = ServerConnection::new(Arc::clone(&self.server))?;
+        let mut connection = ServerConnection::new(Arc::clone(&self.configured.server))?;
         // A write of any size at once.
         connection.set_buffer_limit(None);
         Ok(Server { connection, early_data: 0 })
     }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
+    }
+}
+
+/// Applications need none; what they do with the connection's own depends on the accounting.
+struct Buffers {
+    published: bool,
+    /// What is read into in published accounting.
+    read: Vec<u8>,
 }
 
 struct Client(ClientConnection);
@@ -81,12 +86,18 @@ struct Server {
 /// What both ends do alike; the two types of connection have no trait in common.
 macro_rules! both_ends {
     ($connection:tt) => {
-        type Buffers = ();
+        type Buffers = Buffers;
 
-        fn buffers(_: &Row, _: usize) {}
+        fn buffers(row: &Row, _: usize) -> Buffers {
+            let published = row.accounting == Accounting::Published;
+            Buffers { published, read: vec![0; if published { published::READ } else { 0 }] }
+        }
 
-        fn deliver(&mut self, (): &mut (), bytes: &[u8]) -> Result<usize> {
+        fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
             let mut rest = bytes;
+            if buffers.published {
+                return Ok(self.$connection.read_tls(&mut rest)?);
+            }
             while !rest.is_empty() {
                 match self.$connection.read_tls(&mut rest) {
                     Ok(_) => {}
@@ -98,19 +109,28 @@ macro_rules! both_ends {
             Ok(bytes.len() - rest.len())
         }
 
-        fn collect(&mut self, (): &mut (), wire: &mut Vec<u8>) -> Result<()> {
+        fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
+            if buffers.published {
+                return published::collect(wire, |out| match self.$connection.wants_write() {
+                    true => self.$connection.write_tls(out),
+                    false => Ok(0),
+                });
+            }
             while self.$connection.wants_write() {
                 self.$connection.write_tls(wire)?;
             }
             Ok(())
         }
 
-        fn send(&mut self, (): &mut (), data: &[u8]) -> Result<()> {
+        fn send(&mut self, _: &mut Buffers, data: &[u8]) -> Result<()> {
             Ok(self.$connection.writer().write_all(data)?)
         }
 
-        fn receive(&mut self, (): &mut (), sink: Sink<'_>) -> Result<()> {
+        fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
             let state = self.$connection.process_new_packets()?;
+            if buffers.published {
+                return published::receive(&mut self.$connection.reader(), &mut buffers.read, sink);
+            }
             let mut left = state.plaintext_bytes_to_read();
             let mut reader = self.$connection.reader();
             while left > 0 {
@@ -128,12 +148,12 @@ macro_rules! both_ends {
 impl Endpoint for Client {
     both_ends!(0);
 
-    fn advance(&mut self, (): &mut ()) -> Result<()> {
+    fn advance(&mut self, _: &mut Buffers) -> Result<()> {
         self.0.process_new_packets()?;
         Ok(())
     }
 
-    fn send_early(&mut self, (): &mut (), data: &[u8]) -> Result<()> {
+    fn send_early(&mut self, _: &mut Buffers, data: &[u8]) -> Result<()> {
         let mut early = self.0.early_data().ok_or("the session admits no early data")?;
         Ok(early.write_all(data)?)
     }
@@ -148,7 +168,7 @@ impl Endpoint for Client {
 impl Endpoint for Server {
     both_ends!(connection);
 
-    fn advance(&mut self, (): &mut ()) -> Result<()> {
+    fn advance(&mut self, _: &mut Buffers) -> Result<()> {
         self.connection.process_new_packets()?;
         if let Some(mut early) = self.connection.early_data() {
             let mut data = [0; 2048];
@@ -162,7 +182,7 @@ impl Endpoint for Server {
         Ok(())
     }
 
-    fn send_early(&mut self, (): &mut (), _: &[u8]) -> Result<()> {
+    fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
         Err("early data is the client's".into())
     }
 

@@ -1,14 +1,18 @@
 //! The lab's worker for Tercel: `Handshake::advance`, then `Sender::seal` and `Receiver::open_into`, with
-//! the defaults that the library ships, but for what a row pins.
+//! the defaults that the library ships, but for what a row pins. In published accounting it is timed, lent
+//! buffers, and configured as rustls-bench does it for rustls.
 
 #![forbid(unsafe_code)]
 
+mod loading;
+
+use std::fs;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Chain, Driven, Endpoint, Files, Group, Library, Outcome, Result, Resumption, Row,
-    Scheme, Sink, Suite, Unable, Version, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
+    Result, Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
 };
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::{ServerName, UnixTime};
@@ -38,6 +42,8 @@ impl Library for Tercel {
     type Client = Side<true>;
     type Server = Side<false>;
 
+    const PROGRAM: Option<Program> = Some(Program::RustlsBench);
+
     fn about() -> About {
         let lock = include_str!("../../../Cargo.lock");
         About {
@@ -52,7 +58,17 @@ impl Library for Tercel {
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         let name = ServerName::try_from(files.server_name())?;
-        Ok(Self { client: client(row, files)?, server: server(row, files)?, name })
+        let trusted = |chain| roots(&fs::read(files.root(chain))?);
+        let clients = |chain| {
+            credential(&fs::read(files.client_chain(chain))?, &fs::read(files.client_key(chain))?)
+        };
+        let (chain, key) = (files.server_chain(row.chain), files.server_key(row.chain));
+        let servers = credential(&fs::read(chain)?, &fs::read(key)?)?;
+        Ok(Self {
+            client: client(row, trusted(row.chain)?, row.client_chain.map(clients).transpose()?)?,
+            server: server(row, servers, row.client_chain.map(trusted).transpose()?)?,
+            name,
+        })
     }
 
     fn client(&self) -> Result<Self::Client> {
@@ -62,34 +78,52 @@ impl Library for Tercel {
     fn server(&self) -> Result<Self::Server> {
         Ok(Side::new(Handshake::server(Arc::clone(&self.server))))
     }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
+    }
 }
 
-fn client(row: &Row, files: &Files) -> std::result::Result<Arc<ClientConfig>, Unable> {
+fn client(
+    row: &Row,
+    roots: Roots,
+    own: Option<Credential>,
+) -> std::result::Result<Arc<ClientConfig>, Unable> {
     let mut builder = ClientConfig::builder()
-        .roots(roots(row.chain, files)?)
+        .roots(roots)
         .versions(&[version(row.version)])
         .cipher_suites(&[suite(row.suite)?])?
-        .groups(&groups(row)?)
-        .signature_schemes(&schemes(row))
         .early_data(row.early_data > 0);
+    if !is_published(row) {
+        builder = builder.signature_schemes(&schemes(row));
+    }
+    if row.pins_groups() {
+        builder = builder.groups(&groups(row)?);
+    }
     if row.resumption.is_none() {
         builder = builder.without_resumption();
     }
-    if let Some(chain) = row.client_chain {
-        builder =
-            builder.credential(credential(files.client_chain(chain), files.client_key(chain))?);
+    if let Some(own) = own {
+        builder = builder.credential(own);
     }
     Ok(builder.build()?)
 }
 
-fn server(row: &Row, files: &Files) -> std::result::Result<Arc<ServerConfig>, Unable> {
-    let own = credential(files.server_chain(row.chain), files.server_key(row.chain))?;
-    let mut builder = ServerConfig::builder()
-        .credential(own)
-        .versions(&[version(row.version)])
-        .cipher_suites(&[suite(row.suite)?])?
-        .groups(&groups(row)?)
-        .ticket_counts(row.tickets, row.tickets);
+fn server(
+    row: &Row,
+    own: Credential,
+    client_roots: Option<Roots>,
+) -> std::result::Result<Arc<ServerConfig>, Unable> {
+    let mut builder = ServerConfig::builder().credential(own).versions(&[version(row.version)]);
+    builder = if is_published(row) {
+        // What rustls sends there.
+        builder.ticket_counts(2, 2)
+    } else {
+        builder.cipher_suites(&[suite(row.suite)?])?.ticket_counts(row.tickets, row.tickets)
+    };
+    if row.pins_groups() {
+        builder = builder.groups(&groups(row)?);
+    }
     builder = match row.resumption {
         None => builder.without_tickets(),
         Some(Resumption::Stateless) => builder,
@@ -101,27 +135,25 @@ fn server(row: &Row, files: &Files) -> std::result::Result<Arc<ServerConfig>, Un
         let guard = ReplayGuard::new(GUARD, UnixTime::since_unix_epoch(std::time::Duration::ZERO));
         builder = builder.early_data(MAX_EARLY_DATA, Policy::Here(Arc::new(guard)));
     }
-    if let Some(chain) = row.client_chain {
-        builder = builder
-            .signature_schemes(&schemes(row))
-            .client_auth(ClientAuth::Required, roots(chain, files)?);
+    if let Some(roots) = client_roots {
+        builder = builder.signature_schemes(&schemes(row)).client_auth(ClientAuth::Required, roots);
     }
     Ok(builder.build()?)
 }
 
-fn roots(chain: Chain, files: &Files) -> std::result::Result<Roots, Unable> {
+/// As rustls-bench does it: the client alone is held to the row's suite, nobody to a scheme.
+fn is_published(row: &Row) -> bool {
+    row.accounting == Accounting::Published
+}
+
+fn roots(pem: &[u8]) -> std::result::Result<Roots, Unable> {
     let mut roots = Roots::new();
-    roots.add_pem(&std::fs::read(files.root(chain))?)?;
+    roots.add_pem(pem)?;
     Ok(roots)
 }
 
-fn credential(
-    chain: std::path::PathBuf,
-    key: std::path::PathBuf,
-) -> std::result::Result<Credential, Unable> {
-    let chain = load_certs_pem(&std::fs::read(chain)?)?;
-    let key = load_key_pem(&std::fs::read(key)?)?;
-    Ok(Credential::new(chain, &key)?)
+fn credential(chain: &[u8], key: &[u8]) -> std::result::Result<Credential, Unable> {
+    Ok(Credential::new(load_certs_pem(chain)?, &load_key_pem(key)?)?)
 }
 
 fn version(version: Version) -> ProtocolVersion {
@@ -161,9 +193,18 @@ struct Buffers {
     /// What application data is sealed into, and how far it is filled.
     sealed: Vec<u8>,
     written: usize,
+    /// How much of it has been collected.
+    collected: usize,
     /// What application data is opened into.
     opened: Vec<u8>,
+    published: bool,
 }
+
+/// Room for a record's content and its type.
+const OPENED: usize = 17 << 10;
+
+/// What is collected at once in published accounting, as in rustls-bench.
+const PUBLISHED_BUFFER: usize = 256 << 10;
 
 /// One end of a connection.
 struct Side<const CLIENT: bool> {
@@ -192,13 +233,15 @@ impl<const CLIENT: bool> Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, at_once: usize) -> Buffers {
+    fn buffers(row: &Row, at_once: usize) -> Buffers {
         Buffers {
             received: Received::with_capacity(at_once),
             flight: Vec::with_capacity(at_once),
             sealed: vec![0; at_once],
             written: 0,
-            opened: vec![0; 17 << 10],
+            collected: 0,
+            opened: vec![0; OPENED],
+            published: is_published(row),
         }
     }
 
@@ -231,8 +274,14 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
         wire.append(&mut buffers.flight);
-        wire.extend_from_slice(buffers.sealed.get(..buffers.written).unwrap_or_default());
-        buffers.written = 0;
+        let sealed = buffers.sealed.get(buffers.collected..buffers.written).unwrap_or_default();
+        let most = if buffers.published { PUBLISHED_BUFFER } else { sealed.len() };
+        let taken = sealed.get(..most).unwrap_or(sealed);
+        wire.extend_from_slice(taken);
+        buffers.collected += taken.len();
+        if buffers.collected == buffers.written {
+            (buffers.collected, buffers.written) = (0, 0);
+        }
         Ok(())
     }
 

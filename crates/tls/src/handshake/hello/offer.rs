@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pki_types::{ServerName, UnixTime};
-use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use tercel_crypto::{HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
     CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
@@ -31,11 +31,15 @@ use crate::session::state::Session;
 pub(crate) struct Offer {
     /// The ClientHello as it was sent, header included.
     pub(crate) message: Vec<u8>,
+    /// Up to the first hello, in the hash of the first key that it offers; `None` if it offers none.
+    transcript: Option<Box<Transcript>>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Few<u8, 32>,
     pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
+    /// The early secret of the session, if that is of TLS 1.3.
+    pub(crate) early_secret: Option<EarlySecret>,
     /// The external keys that are offered, behind a session of TLS 1.3.
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last hello offered early data.
@@ -69,13 +73,19 @@ impl Offer {
             None if tls13 && config.middlebox_compatibility => session_id,
             None => &[],
         };
+        let early_secret = session
+            .as_deref()
+            .filter(|session| session.version == ProtocolVersion::TLS1_3)
+            .map(|session| EarlySecret::new(session.suite, Some(session.secret.as_bytes())));
         let pre_shared_keys = if tls13 { config.pre_shared_keys.clone() } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
+            transcript: None,
             random: *random,
-            session_id: Few::of(0, session_id.iter().copied()),
+            session_id: Few::joined(0, &[session_id]),
             to,
             session,
+            early_secret,
             pre_shared_keys,
             early_data: false,
             exchange: None,
@@ -119,14 +129,15 @@ impl Offer {
     }
 
     fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
-        let Some(session) = self.session13() else { return Ok(()) };
+        let (Some(session), Some(secret)) = (self.session13(), &self.early_secret) else {
+            return Ok(());
+        };
         // Middlebox compatibility: ahead of the first protected record. RFC 9846 E.4
         if !self.session_id.is_empty() {
             flow.order(Command::SendChangeCipherSpec)?;
         }
-        let (secret, limit) = (self.early_secret(session), session.max_early_data);
-        let mut transcript = Transcript::new(session.suite.hash);
-        transcript.add(&self.message);
+        let limit = session.max_early_data;
+        let mut transcript = self.transcript(session.suite.hash);
         let exporter = secret.early_exporter_secret(&transcript.digest());
         let secret = secret.client_early_traffic_secret(&transcript.digest());
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
@@ -135,9 +146,16 @@ impl Offer {
         flow.order(Command::WriteEarlyData { secret, limit })
     }
 
-    /// The early secret of the session that is offered.
-    pub(crate) fn early_secret(&self, session: &Session) -> EarlySecret {
-        EarlySecret::new(session.suite, Some(session.secret.as_bytes()))
+    /// A transcript up to the first hello, while there is no second.
+    pub(crate) fn transcript(&self, algorithm: HashAlgorithm) -> Transcript {
+        match &self.transcript {
+            Some(transcript) if transcript.algorithm() == algorithm => (**transcript).clone(),
+            _ => {
+                let mut transcript = Transcript::new(algorithm);
+                transcript.add(&self.message);
+                transcript
+            }
+        }
     }
 
     /// Writes and sends the second ClientHello, as a HelloRetryRequest asked for it. RFC 9846 4.2.2
@@ -367,28 +385,25 @@ impl Offer {
             order: config.shuffle_extensions.then_some(self.seed),
             grease: config.grease.then_some(grease),
         };
-        let of_shares = shares.iter().map(|share| share.key_exchange.len());
-        // Two binders' room each: the real ones are written before they take their place.
-        let of_keys = identities.iter().map(|key| key.identity.len().saturating_add(2 * 64));
-        let of_protocols = common.alpn.iter().map(Vec::len);
-        let of_authorities = config.certificate_authorities.iter().map(Vec::len);
-        let variable = of_shares.chain(of_keys).chain(of_protocols).chain(of_authorities);
-        let variable = variable.fold(0_usize, usize::saturating_add);
-        let named = [cookie.unwrap_or_default().len(), ticket.map_or(0, |it| it.identity.len())];
-        let mut message = Vec::with_capacity(
-            named.into_iter().fold(variable.saturating_add(FIXED), usize::saturating_add),
-        );
+        let mut message = Vec::with_capacity(room(&hello));
         hello.encode_with(&encoding, &mut message)?;
-        if !identities.is_empty() {
+        let mut transcript = None;
+        let first = keys().next();
+        if let Some(first) = first {
             let partial = hello.without_binders(&message).unwrap_or_default();
-            let mut made = keys().map(|key| key.binder(before, partial));
-            let first = made.next();
-            let rest: Vec<_> = made.collect();
-            let made = first.iter().chain(&rest).map(|binder| PskBinder(binder));
+            let bound = partial.len();
+            let mut over = Box::new(first.transcript(before));
+            over.add(partial);
+            let of_first = first.binder(&mut over, partial);
+            let rest: Vec<_> = keys().skip(1).map(|key| key.binder(&mut over, partial)).collect();
+            let made = core::iter::once(&of_first).chain(&rest).map(|binder| PskBinder(binder));
             let binders = Few::<_, 4>::of(PskBinder(&[]), made);
             hello.replace_binders(&mut message, List::of(&binders))?;
+            over.add(message.get(bound..).unwrap_or_default());
+            transcript = Some(over);
         }
         self.message = message;
+        self.transcript = transcript.filter(|_| before.is_none());
         flow.send_alone(&self.message)
     }
 
@@ -398,16 +413,28 @@ impl Offer {
         config: &'o ClientConfig,
         now: UnixTime,
     ) -> impl Iterator<Item = OfferedKey<'o>> {
-        let session = self.session13().map(|session| OfferedKey::of_session(session, now));
+        let session = self.session13().zip(self.early_secret.as_ref());
+        let session =
+            session.map(move |(session, early)| OfferedKey::of_session(session, early, now));
         let external = self.pre_shared_keys.iter();
         let external = external.filter_map(|key| OfferedKey::external(key, &config.common));
         session.into_iter().chain(external)
     }
 
-    /// Whether the hello that was sent has this extension, reserved ones included.
-    pub(crate) fn offered(&self, kind: ExtensionType) -> bool {
-        let hello = ClientHello::parse(self.message.get(4..).unwrap_or_default());
-        hello.is_ok_and(|hello| hello.extensions.types().any(|sent| sent == kind))
+    /// What the hello that was sent offers.
+    pub(crate) fn offered(&self) -> Offered<'_> {
+        Offered(ClientHello::parse(self.message.get(4..).unwrap_or_default()).ok())
+    }
+}
+
+/// The extensions of a hello that was sent.
+pub(crate) struct Offered<'a>(Option<ClientHello<'a>>);
+
+impl Offered<'_> {
+    /// Whether this one is among them, reserved ones included.
+    pub(crate) fn has(&self, kind: ExtensionType) -> bool {
+        let Self(hello) = self;
+        hello.as_ref().is_some_and(|hello| hello.extensions.types().any(|sent| sent == kind))
     }
 }
 
@@ -441,8 +468,28 @@ fn offered_classic(
 /// Shares that are offered without an allocation.
 const MOST_SHARES: usize = 4;
 
-/// At most what a hello takes besides shares, tickets and names.
-const FIXED: usize = 512;
+/// About as many bytes as a hello takes, rather more than less.
+fn room(hello: &ClientHello<'_>) -> usize {
+    let extensions = &hello.extensions;
+    let shares = extensions.key_share.into_iter().flat_map(|shares| shares.iter());
+    let keys = extensions.pre_shared_key.into_iter().flat_map(|offered| offered.identities.iter());
+    let protocols = extensions.alpn.into_iter().flat_map(|names| names.iter());
+    let authorities = extensions.certificate_authorities.into_iter().flat_map(|all| all.iter());
+    let host = extensions.server_name.and_then(|name| name.host_name());
+    let alone = [
+        host.map_or(0, |host| host.as_str().len()),
+        extensions.session_ticket.map_or(0, <[u8]>::len),
+        extensions.cookie.map_or(0, <[u8]>::len),
+        // Everything else.
+        256,
+    ];
+    let all = alone.into_iter();
+    let all = all.chain(shares.map(|share| share.key_exchange.len()));
+    // Two binders for each: the real ones are written before they take their place.
+    let all = all.chain(keys.map(|key| key.identity.len().saturating_add(2 * 64)));
+    let all = all.chain(protocols.map(|name| name.0.len()));
+    all.chain(authorities.map(|name| name.0.len())).fold(0, usize::saturating_add)
+}
 
 const NO_SHARE: KeyShareEntry<'_> = KeyShareEntry { group: NamedGroup::X25519, key_exchange: &[] };
 

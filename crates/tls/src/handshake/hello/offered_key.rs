@@ -18,12 +18,19 @@ pub(crate) struct OfferedKey<'k> {
     kind: PskKind,
     /// Any suite that has the key's hash.
     suite: &'static Suite,
-    secret: &'k [u8],
+    secret: Secret<'k>,
+}
+
+/// What a binder is made of.
+enum Secret<'k> {
+    /// A session's early secret, which the handshake goes on with if the server takes the session.
+    Early(&'k EarlySecret),
+    External(&'k [u8]),
 }
 
 impl<'k> OfferedKey<'k> {
     /// A session is named with its age obfuscated. RFC 9846 4.3.11.1
-    pub(crate) fn of_session(session: &'k Session, now: UnixTime) -> Self {
+    pub(crate) fn of_session(session: &'k Session, early: &'k EarlySecret, now: UnixTime) -> Self {
         let age = now.as_secs().saturating_sub(session.created).saturating_mul(1000);
         let age = u32::try_from(age).unwrap_or(u32::MAX);
         Self {
@@ -33,7 +40,7 @@ impl<'k> OfferedKey<'k> {
             },
             kind: PskKind::Resumption,
             suite: session.suite,
-            secret: session.secret.as_bytes(),
+            secret: Secret::Early(early),
         }
     }
 
@@ -44,7 +51,7 @@ impl<'k> OfferedKey<'k> {
             identity: PskIdentity { identity: key.identity(), obfuscated_ticket_age: 0 },
             kind: key.kind(),
             suite: common.usable_suites().find(fits)?,
-            secret: key.secret(),
+            secret: Secret::External(key.secret()),
         })
     }
 
@@ -52,12 +59,25 @@ impl<'k> OfferedKey<'k> {
         self.suite.hash.output_len()
     }
 
-    /// The proof of having the key, over the hello without its binders and what came before. RFC 9846 4.3.11.2
-    pub(crate) fn binder(&self, before: Option<&Transcript>, partial_hello: &[u8]) -> Digest {
-        let digest = match before {
-            Some(before) => before.digest_with(partial_hello),
-            None => Transcript::new(self.suite.hash).digest_with(partial_hello),
+    /// A transcript for its binder, up to the hello.
+    pub(crate) fn transcript(&self, before: Option<&Transcript>) -> Transcript {
+        before.cloned().unwrap_or_else(|| Transcript::new(self.suite.hash))
+    }
+
+    /// The proof of having the key, over the hello without its binders and what came before. `transcript` goes
+    /// as far, if it is of the key's hash. RFC 9846 4.3.11.2
+    pub(crate) fn binder(&self, transcript: &mut Transcript, partial_hello: &[u8]) -> Digest {
+        // Keys of another hash are offered in a first hello only: nothing came before.
+        let digest = if transcript.algorithm() == self.suite.hash {
+            transcript.digest()
+        } else {
+            Transcript::new(self.suite.hash).digest_with(partial_hello)
         };
-        EarlySecret::new(self.suite, Some(self.secret)).binder(self.kind, &digest)
+        match self.secret {
+            Secret::Early(early) => early.binder(self.kind, &digest),
+            Secret::External(key) => {
+                EarlySecret::new(self.suite, Some(key)).binder(self.kind, &digest)
+            }
+        }
     }
 }

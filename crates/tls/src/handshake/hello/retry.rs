@@ -26,7 +26,7 @@ pub(crate) struct Settled {
     pub(crate) group: NamedGroup,
     /// The external key to use, whose binder is still to be checked.
     pub(crate) external: Option<Arc<PreSharedKey>>,
-    /// Up to `hello`, which is not in it yet: binders are over less than the whole.
+    /// Up to `hello`, which is not in it yet.
     pub(crate) transcript: Transcript,
     pub(crate) retried: bool,
     /// Whether the hello that was answered with a retry offered early data.

@@ -39,7 +39,7 @@ pub(crate) fn main_secret(
     shared: &SharedSecret,
     randoms: &Randoms,
     extended: bool,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
 ) -> MainSecret12 {
     let main = if extended {
@@ -150,9 +150,7 @@ pub(crate) fn signed_params(
     randoms: &Randoms,
     params: &ServerEcdhParams<'_>,
 ) -> Few<u8, { 64 + 4 + MAX_SHARE }> {
-    let head = params.head();
-    let parts = randoms.client.iter().chain(&randoms.server).chain(&head).chain(params.public);
-    Few::of(0, parts.copied())
+    Few::joined(0, &[&randoms.client, &randoms.server, &params.head(), params.public])
 }
 
 /// A key pair and its share, in a group that TLS 1.2 has.
@@ -161,7 +159,7 @@ pub(crate) fn generate(group: NamedGroup) -> Result<(KeyExchange, Few<u8, MAX_SH
     let mut room = [0; MAX_SHARE];
     let share = room.get_mut(..algorithm.client_share_len()).ok_or(Local::Encode)?;
     let exchange = KeyExchange::generate_into(algorithm, share)?;
-    Ok((exchange, Few::of(0, share.iter().copied())))
+    Ok((exchange, Few::joined(0, &[share])))
 }
 
 /// The longest share of such a group: a point on P-521.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{SharedSecret, Wiped};
+use tercel_crypto::SharedSecret;
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
     CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
@@ -22,6 +22,7 @@ use crate::connection::authentication::shown::verify_signature;
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
@@ -49,27 +50,39 @@ pub(crate) async fn handshake(
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     let extended = accept_extensions(&hello, config, &mut facts)?;
     let randoms = Randoms { client: offer.random, server: *hello.random };
-    // Only who has a credential may have to sign what was said. RFC 5246 7.4.8
-    let signs = config.credentials.is_some();
-    let mut transcript =
-        if signs { Transcript::keeping_messages(suite.hash) } else { Transcript::new(suite.hash) };
+    let resumes = given_back(&hello, &offer);
+    // Only who has a credential may have to sign what was said, and in a full handshake. RFC 5246 7.4.8
+    let mut transcript = if config.credentials.is_some() && !resumes {
+        Transcript::keeping_messages(suite.hash)
+    } else {
+        Transcript::new(suite.hash)
+    };
     transcript.add(&offer.message);
     transcript.add(first.bytes());
-    if given_back(&hello, &offer) {
-        drop(transcript.take_messages());
+    if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
-        return Box::pin(Wiped::new(resumed)).await;
+        return boxed(|| {
+            resumption::resume(flow, config, &hello, &offer, session, facts, transcript)
+        })
+        .await;
     }
+
+    let timestamps =
+        hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
+    let status_promised = hello.extensions.status_request.is_some();
+    let ticket_promised = hello.extensions.session_ticket.is_some();
+    let session_id = Few::<u8, 32>::joined(0, &[hello.session_id_echo]);
+    let limits = limits(config, &hello);
+    // With it goes what came in the same record, once that is read.
+    drop(first);
 
     let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
     shown.ocsp_requested = config.request_ocsp;
-    shown.signed_certificate_timestamps =
-        hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
-    let status_promised = hello.extensions.status_request.is_some();
+    shown.signed_certificate_timestamps = timestamps;
     let message = receive_status(flow, status_promised, &mut shown, &mut transcript).await?;
     let (group, shared, share, scheme) = receive_key_exchange(config, &message, &shown, &randoms)?;
     transcript.add(message.bytes());
+    drop(message);
     facts.group = Some(group);
     facts.peer_signature_scheme = Some(scheme);
     let request = receive_request_and_done(flow, &mut transcript).await?;
@@ -92,7 +105,7 @@ pub(crate) async fn handshake(
     };
     flow.send(&ClientKeyExchange { ecdh_public: &share }, &mut transcript)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
     if let Some((credential, scheme)) = chosen {
         facts.own_signature_scheme = Some(scheme);
         auth::send_verify(flow, &mut transcript, &credential, scheme).await?;
@@ -100,12 +113,12 @@ pub(crate) async fn handshake(
     let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    let ticket = resumption::receive_ticket(flow, &hello, &mut transcript).await?;
+    let ticket = resumption::receive_ticket(flow, ticket_promised, &mut transcript).await?;
     let expected = main.server_verify_data(&transcript.digest());
-    flow.order(limits(config, &hello))?;
+    flow.order(limits)?;
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     shown.into_facts(&mut facts);
-    resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
+    resumption::keep_new(config, &session_id, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
@@ -142,7 +155,8 @@ fn check(
     if given_back(hello, offer) && offer.session12().is_none() {
         return Err(Peer::SessionIdNotEchoed.into());
     }
-    let allowed = |kind: ExtensionType| offer.offered(kind) && IN_SERVER_HELLO.contains(&kind);
+    let offered = offer.offered();
+    let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
     if !hello.extensions.types().all(allowed) {
         return Err(Peer::UnexpectedExtension.into());
     }

@@ -195,7 +195,7 @@ pub(crate) async fn resume(
     config: &ClientConfig,
     hello: &ServerHello<'_>,
     offer: &Offer,
-    session: Box<Session>,
+    mut session: Box<Session>,
     mut facts: Facts,
     mut transcript: Transcript,
 ) -> Result<Established, Error> {
@@ -213,24 +213,22 @@ pub(crate) async fn resume(
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
     let main = MainSecret12::resumed(suite, session.secret.duplicate());
     log.log("CLIENT_RANDOM", main.as_bytes());
-    let ticket = receive_ticket(flow, hello, &mut transcript).await?;
+    let promised = hello.extensions.session_ticket.is_some();
+    let ticket = receive_ticket(flow, promised, &mut transcript).await?;
     let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let expected = main.server_verify_data(&transcript.digest());
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
     flow.order(super::client::limits(config, hello))?;
-    let authenticated = session.authenticated;
-    let old = (session.identity.clone(), session.by_ticket, session.created, session.lifetime);
-    session.into_facts(&mut facts);
-    let mut next =
-        client_session::template(config, &offer.to.name, &facts, suite, Some(authenticated));
-    next.secret = Secret::new(main.as_bytes());
-    // The same session goes on, under a new ticket if there is one.
-    (next.identity, next.by_ticket, next.created, next.lifetime) = old;
-    match ticket {
-        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
-        None => client_session::keep(config, &offer.to, &next),
+    // The same session goes on. Without a new ticket only the protocol can differ.
+    let unchanged = ticket.is_none() && session.alpn == facts.alpn;
+    match session.stored.take().filter(|_| unchanged) {
+        Some(bytes) => {
+            client_session::put_back(config, &offer.to, bytes, session.expires());
+            session.into_facts(&mut facts);
+        }
+        None => keep_again(config, offer, suite, &main, &mut facts, session, ticket),
     }
     let extended = facts.extended_main_secret;
     Ok(Established {
@@ -244,16 +242,40 @@ pub(crate) async fn resume(
     })
 }
 
+/// Keeps a resumed session as it is now, under a new ticket if there is one.
+fn keep_again(
+    config: &ClientConfig,
+    offer: &Offer,
+    suite: &'static Suite,
+    main: &MainSecret12,
+    facts: &mut Facts,
+    mut session: Box<Session>,
+    ticket: Option<Ticket>,
+) {
+    let authenticated = session.authenticated;
+    let identity = core::mem::take(&mut session.identity);
+    let old = (identity, session.by_ticket, session.created, session.lifetime);
+    session.into_facts(facts);
+    let mut next =
+        client_session::template(config, &offer.to.name, facts, suite, Some(authenticated));
+    next.secret = Secret::new(main.as_bytes());
+    (next.identity, next.by_ticket, next.created, next.lifetime) = old;
+    match ticket {
+        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
+        None => client_session::keep(config, &offer.to, &next),
+    }
+}
+
 /// A new ticket: (seconds it can be used, the ticket).
 pub(crate) type Ticket = (u32, Vec<u8>);
 
-/// The ticket that the ServerHello promised. RFC 5077 3.2, 3.3
+/// The ticket, if the ServerHello promised one. RFC 5077 3.2, 3.3
 pub(crate) async fn receive_ticket(
     flow: &mut Flow,
-    hello: &ServerHello<'_>,
+    promised: bool,
     transcript: &mut Transcript,
 ) -> Result<Option<Ticket>, Error> {
-    if hello.extensions.session_ticket.is_none() {
+    if !promised {
         return Ok(None);
     }
     let message = flow.read_expected(HandshakeType::NEW_SESSION_TICKET).await?;
@@ -265,7 +287,7 @@ pub(crate) async fn receive_ticket(
 /// Keeps what a full handshake gave a client: a ticket, or the id of a session.
 pub(crate) fn keep_new(
     config: &ClientConfig,
-    hello: &ServerHello<'_>,
+    session_id: &[u8],
     offer: &Offer,
     suite: &'static Suite,
     main: &MainSecret12,
@@ -279,8 +301,8 @@ pub(crate) fn keep_new(
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
         client_session::keep_ticket(config, &offer.to, session, ticket);
-    } else if !hello.session_id_echo.is_empty() {
-        session.identity = hello.session_id_echo.to_vec();
+    } else if !session_id.is_empty() {
+        session.identity = session_id.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
         client_session::keep(config, &offer.to, &session);
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{KeyExchange, SharedSecret, Wiped};
+use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, CipherSuite,
     ClientCertificateType, ClientHello, ClientKeyExchange, CompressionMethod, DistinguishedName,
@@ -21,6 +21,7 @@ use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
@@ -45,33 +46,47 @@ pub(crate) async fn handshake(
     let extended = extended_main_secret(&hello, config)?;
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        // In a box of its own: a full handshake need not hold the room.
-        return Box::pin(Wiped::new(resumption::serve(
-            flow,
-            config,
-            &hello,
-            message.bytes(),
-            session,
-            random,
-            secure_renegotiation,
-        )))
+        // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet.
+        return boxed(|| {
+            resumption::serve(
+                flow,
+                config,
+                &hello,
+                message.bytes(),
+                session,
+                random,
+                secure_renegotiation,
+            )
+        })
         .await;
     }
-    let alpn = negotiate::alpn(&hello, config)?;
-    let group = negotiate::group12(&hello, config)?;
-    let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
+    boxed(|| full(flow, config, &message, &hello, secure_renegotiation, extended)).await
+}
+
+/// A full handshake.
+pub(crate) async fn full(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &Message,
+    hello: &ClientHello<'_>,
+    secure_renegotiation: bool,
+    extended: bool,
+) -> Result<Established, Error> {
+    let alpn = negotiate::alpn(hello, config)?;
+    let group = negotiate::group12(hello, config)?;
+    let (credential, scheme) = select_credential(flow, config, message, hello).await?;
     let authentication = auth::authentication_of(credential.kind());
-    let suite = negotiate::suite12(&hello, config, authentication)?;
+    let suite = negotiate::suite12(hello, config, authentication)?;
 
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.group = Some(group);
     facts.alpn = alpn.map(<[u8]>::to_vec);
-    facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
+    facts.server_name = negotiate::server_name(hello).map(str::to_owned);
     facts.extended_main_secret = extended;
     facts.secure_renegotiation = secure_renegotiation;
     facts.own_signature_scheme = Some(scheme);
     facts.server_certificate_type = credential.certificate_type();
-    facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
+    facts.client_certificate_type = certificate_type::of_client(hello, config)?;
 
     let asks = config.client_auth != ClientAuth::None;
     let mut transcript =
@@ -79,8 +94,8 @@ pub(crate) async fn handshake(
     transcript.add(message.bytes());
     let randoms = Randoms { client: *hello.random, server: server_random(config)? };
     let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
-    let certificate_types = certificate_type::answers(&hello, config, &facts);
-    let session = resumption::plan(config, &hello)?;
+    let certificate_types = certificate_type::answers(hello, config, &facts);
+    let session = resumption::plan(config, hello)?;
     let staples = staple.is_some();
     let answers = Answers {
         extended,
@@ -93,7 +108,7 @@ pub(crate) async fn handshake(
     send_server_hello(
         flow,
         config,
-        &hello,
+        hello,
         suite,
         &randoms,
         &credential,
@@ -115,7 +130,7 @@ pub(crate) async fn handshake(
     let shown = receive_client_certificate(flow, config, &facts, &mut transcript).await?;
     let shared = receive_key_exchange(flow, exchange, &mut transcript).await?;
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &transcript, &log);
+    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
     if let Some(shown) = &shown {
         let offered = &config.common.signature_schemes;
         let scheme = auth::receive_verify(flow, &mut transcript, shown, offered).await?;
@@ -138,7 +153,7 @@ pub(crate) async fn handshake(
     }
     let verify_data = main.server_verify_data(&transcript.digest());
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    flow.order(limits(config, &hello))?;
+    flow.order(limits(config, hello))?;
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),

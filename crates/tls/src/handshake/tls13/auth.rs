@@ -15,7 +15,7 @@ use crate::handshake::flow::{Flow, Message};
 use crate::handshake::identity::Shown;
 use crate::handshake::signature;
 use crate::handshake::transcript::Transcript;
-use crate::keys::tls13::TrafficSecret;
+use crate::keys::tls13::HandshakeKeys;
 
 /// A peer that proved to have the key of its leaf.
 pub(crate) struct Received {
@@ -75,11 +75,11 @@ pub(crate) async fn receive(
 /// Compares a peer's Finished and adds it to the transcript. RFC 9846 4.5.3
 pub(crate) fn check_finished(
     message: &Message,
-    secret: &TrafficSecret,
+    keys: &HandshakeKeys,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let finished = Finished::parse(message.body())?;
-    if !secret.verifies(&transcript.digest(), finished.verify_data) {
+    if !keys.verifies(&transcript.digest(), finished.verify_data) {
         return Err(Peer::BadFinished.into());
     }
     transcript.add(message.bytes());

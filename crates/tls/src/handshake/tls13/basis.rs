@@ -29,7 +29,8 @@ pub(super) struct Basis {
     pub(super) ticket_age_skew: Option<i32>,
 }
 
-/// Chooses it: what the client offers and we accept, or else a credential. RFC 9846 4.3.11
+/// Chooses it: what the client offers and we accept, or else a credential. `transcript` goes as far as binders
+/// are over. RFC 9846 4.3.11
 #[allow(clippy::too_many_arguments)]
 pub(super) async fn choose_basis(
     flow: &mut Flow,
@@ -37,13 +38,12 @@ pub(super) async fn choose_basis(
     message: &Message,
     hello: &ClientHello<'_>,
     suite: &'static Suite,
-    before: &Transcript,
+    transcript: &mut Transcript,
     external: Option<&Arc<PreSharedKey>>,
     alpn: Option<&[u8]>,
     retried: bool,
 ) -> Result<Basis, Error> {
-    let accepted =
-        resumption::accept(flow, config, hello, message.bytes(), suite, before, external);
+    let accepted = resumption::accept(flow, config, hello, suite, transcript, external);
     let Some(accepted) = accepted.await? else {
         if config.only_pre_shared_keys {
             return Err(Peer::UnknownPreSharedKey.into());

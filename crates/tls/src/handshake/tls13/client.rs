@@ -31,6 +31,7 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session as session, record_limits};
+use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::EarlySecret;
 use crate::session::state::Session;
@@ -63,7 +64,9 @@ pub(crate) async fn handshake(
     let (session, external) = chosen_key(&hello, &mut offer, suite)?;
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
     let early = match (&session, &external) {
-        (Some(session), _) => EarlySecret::new(suite, Some(session.secret.as_bytes())),
+        (Some(_), _) => {
+            offer.early_secret.take().ok_or(Peer::WrongPreSharedKeyChosen)?.for_suite(suite)
+        }
         (None, Some(key)) => EarlySecret::new(suite, Some(key.secret())),
         (None, None) => EarlySecret::new(suite, None),
     };
@@ -72,7 +75,7 @@ pub(crate) async fn handshake(
     }
     // Without the session's key anyone could compute it.
     let early_exporter = (offer.early_data && session.is_some()).then(|| {
-        let digest = Transcript::new(suite.hash).digest_with(&offer.message);
+        let digest = offer.transcript(suite.hash).digest();
         Box::new(Exporter::tls13(early.early_exporter_secret(&digest)))
     });
     transcript.add(message.bytes());
@@ -81,10 +84,10 @@ pub(crate) async fn handshake(
     if !offer.session_id.is_empty() && !retried && !offered_early {
         flow.order(Command::SendChangeCipherSpec)?;
     }
-    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
-    flow.install_read(server_handshake.duplicate())?;
+    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
+    flow.install_read(server_handshake.keys())?;
     if !offer.early_data {
-        flow.install_write(client_handshake.duplicate())?;
+        flow.install_write(client_handshake.keys())?;
     }
 
     receive_encrypted_extensions(
@@ -97,7 +100,7 @@ pub(crate) async fn handshake(
     )
     .await?;
     if offer.early_data && facts.early_data == EarlyData::Rejected {
-        flow.install_write(client_handshake.duplicate())?;
+        flow.install_write(client_handshake.keys())?;
     }
     facts.resumed = session.is_some();
     let authenticated = session.as_ref().map(|session| session.authenticated);
@@ -113,12 +116,12 @@ pub(crate) async fn handshake(
     let finished = flow.read_expected(HandshakeType::FINISHED).await?;
     auth::check_finished(&finished, &server_handshake, &mut transcript)?;
 
-    let main = main_secrets(secrets, &transcript, &log);
+    let main = main_secrets(secrets, &mut transcript, &log);
     // The server has said all it says under handshake keys.
-    flow.install_read(main.server)?;
+    flow.install_read(Keys::Tls13(main.server))?;
     if facts.early_data == EarlyData::Accepted {
         flow.send(&EndOfEarlyData, &mut transcript)?;
-        flow.install_write(client_handshake.duplicate())?;
+        flow.install_write(client_handshake.keys())?;
     }
     if let Some(request) = request {
         certificate_type::check_client(config, &facts)?;
@@ -130,7 +133,7 @@ pub(crate) async fn handshake(
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
-    flow.install_write(main.client)?;
+    flow.install_write(Keys::Tls13(main.client))?;
     // After an external key there is nothing to be asked for. RFC 9846 4.4.2
     facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
     // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
@@ -211,9 +214,10 @@ async fn receive_encrypted_extensions(
 ) -> Result<(), Error> {
     let message = flow.read_expected(HandshakeType::ENCRYPTED_EXTENSIONS).await?;
     let extensions = EncryptedExtensions::parse(message.body())?;
+    let offered = offer.offered();
     for kind in extensions.types() {
         // Answers to what was not asked, and extensions that belong elsewhere. RFC 9846 4.3
-        if !offer.offered(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
+        if !offered.has(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
             return Err(Peer::UnexpectedExtension.into());
         }
     }

@@ -5,6 +5,7 @@
 pub(crate) mod auth;
 mod basis;
 pub(crate) mod client;
+mod fresh;
 pub(crate) mod resumption;
 pub(crate) mod secrets;
 pub(crate) mod server;

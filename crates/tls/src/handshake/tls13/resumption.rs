@@ -38,27 +38,26 @@ pub(crate) struct Accepted {
 }
 
 /// The first of the client's keys that we know and that fits, its binder checked. `external` is the one
-/// from outside that was found before: its name is never tried as a ticket.
+/// from outside that was found before: its name is never tried as a ticket. `transcript` goes as far as binders
+/// are over.
 pub(crate) async fn accept(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-    message: &[u8],
     suite: &'static Suite,
-    before: &Transcript,
+    transcript: &mut Transcript,
     external: Option<&Arc<PreSharedKey>>,
 ) -> Result<Option<Accepted>, Error> {
     let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
     if !pre_shared_key::goes_with_key_exchange(hello) {
         return Ok(None);
     }
-    let partial = hello.without_binders(message).unwrap_or_default();
     let mut tries = if config.resumption.is_on() { limits::MAX_TICKETS_TRIED } else { 0 };
     let pairs = offered.identities.iter().zip(offered.binders.iter());
     for (index, (identity, binder)) in (0_u16..).zip(pairs.take(limits::MAX_PSK_IDENTITIES)) {
         if let Some(key) = external.filter(|key| key.identity() == identity.identity) {
             let early = EarlySecret::new(suite, Some(key.secret()));
-            check_binder(&early, key.kind(), before, partial, binder)?;
+            check_binder(&early, key.kind(), transcript, binder)?;
             return Ok(Some(Accepted { index, early, session: None, age_skew: 0 }));
         }
         let Some(left) = tries.checked_sub(1) else { continue };
@@ -73,7 +72,7 @@ pub(crate) async fn accept(
             continue;
         }
         let early = EarlySecret::new(suite, Some(session.secret.as_bytes()));
-        check_binder(&early, PskKind::Resumption, before, partial, binder)?;
+        check_binder(&early, PskKind::Resumption, transcript, binder)?;
         // Only who has the key uses it up, and sets anyone to work.
         if (is_stored && !resumption::claim(config, identity.identity))
             || !resumption::still_trusted(flow, config, &mut session).await?
@@ -90,11 +89,10 @@ pub(crate) async fn accept(
 fn check_binder(
     early: &EarlySecret,
     kind: PskKind,
-    before: &Transcript,
-    partial_hello: &[u8],
+    transcript: &mut Transcript,
     binder: PskBinder<'_>,
 ) -> Result<(), Error> {
-    let expected = early.binder(kind, &before.digest_with(partial_hello));
+    let expected = early.binder(kind, &transcript.digest());
     if !tercel_crypto::constant_time_eq(&expected, binder.0) {
         return Err(Peer::BadBinder.into());
     }
@@ -177,11 +175,11 @@ pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, fa
     }
 }
 
-/// Hands out tickets for the session that `template` describes. RFC 9846 4.7.1
+/// Hands out tickets for the session that `template` describes, one for each of `age_adds`. RFC 9846 4.7.1
 pub(crate) fn send_tickets(
     flow: &mut Flow,
     config: &ServerConfig,
-    count: u8,
+    age_adds: impl Iterator<Item = u32>,
     mut template: Session,
     secret: &ResumptionSecret,
     facts: &mut Facts,
@@ -190,10 +188,9 @@ pub(crate) fn send_tickets(
     template.lifetime = resumption::lifetime(config);
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
-    for nonce in 0..count {
-        let mut age_add = [0_u8; 4];
-        tercel_crypto::fill_random(&mut age_add)?;
-        template.age_add = u32::from_be_bytes(age_add);
+    let secret = secret.keyed();
+    for (nonce, age_add) in (0_u8..).zip(age_adds) {
+        template.age_add = age_add;
         template.secret = secret.psk(&[nonce]);
         let Some(ticket) = resumption::issue(config, &template, facts) else { return Ok(()) };
         let message = NewSessionTicket {

@@ -5,20 +5,20 @@
 use crate::connection::export::Exporter;
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::keys::tls13::{HandshakeSecret, MainSecret, TrafficSecret};
+use crate::keys::tls13::{HandshakeKeys, HandshakeSecret, MainSecret, TrafficSecret};
 
-/// The handshake traffic secrets of (client, server), after the ServerHello.
+/// The handshake keys of (client, server), after the ServerHello.
 pub(crate) fn handshake_secrets(
     secrets: &HandshakeSecret,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
-) -> (TrafficSecret, TrafficSecret) {
+) -> (HandshakeKeys, HandshakeKeys) {
     let digest = transcript.digest();
     let client = secrets.client_handshake_traffic_secret(&digest);
     let server = secrets.server_handshake_traffic_secret(&digest);
     log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
     log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
-    (client, server)
+    (client.into_handshake_keys(), server.into_handshake_keys())
 }
 
 /// The secrets of application data, in the roles' names.
@@ -32,7 +32,7 @@ pub(crate) struct Application {
 /// The last stage, after the server's Finished.
 pub(crate) fn main_secrets(
     secrets: HandshakeSecret,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
 ) -> Application {
     let main: MainSecret = secrets.into_main();

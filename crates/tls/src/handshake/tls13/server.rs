@@ -13,6 +13,7 @@ use tercel_wire::{
 
 use super::auth::{self, Asked, Received, Wishes};
 use super::basis::{Basis, choose_basis};
+use super::fresh::{AgeAdds, Fresh};
 use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::policy::Side;
@@ -22,6 +23,7 @@ use crate::connection::authentication::certificate::write_request;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Local, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::retry::{self, Settled};
@@ -30,8 +32,9 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
+use crate::keys::direction::Keys as DirectionKeys;
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeKeys, HandshakeSecret, MainSecret, TrafficSecret};
 use crate::record::limits;
 use crate::session::state::Session;
 
@@ -43,14 +46,14 @@ pub(crate) async fn handshake(
 ) -> Result<Established, Error> {
     let mut keys = Keys::default();
     // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
-    let mut sent = Box::pin(send_first_flight(flow, config, first, &mut keys)).await?;
+    let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
     let client_handshake = keys.client_handshake.as_ref().ok_or(Local::Encode)?;
 
     if let Some(limits) = sent.early_data.take() {
         let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
         EndOfEarlyData::parse(end.body())?;
         sent.transcript.add(end.bytes());
-        flow.install_read(client_handshake.duplicate())?;
+        flow.install_read(client_handshake.keys())?;
         flow.order(limits)?;
     }
     let shown = if sent.shows_certificate {
@@ -60,8 +63,8 @@ pub(crate) async fn handshake(
     };
     receive_finished(flow, client_handshake, &mut sent.transcript).await?;
     let main = keys.application.ok_or(Local::Encode)?;
-    flow.install_read(main.client)?;
-    let FirstFlight { suite, transcript, mut facts, session, .. } = sent;
+    flow.install_read(DirectionKeys::Tls13(main.client))?;
+    let FirstFlight { suite, mut transcript, mut facts, session, .. } = sent;
     let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
@@ -76,7 +79,8 @@ pub(crate) async fn handshake(
     if sent.tickets > 0 {
         let secret = main.main.resumption_secret(&transcript.digest());
         let template = server_session(config, suite, &facts, authenticated);
-        resumption::send_tickets(flow, config, sent.tickets, template, &secret, &mut facts)?;
+        let age_adds = sent.age_adds.into_iter().take(sent.tickets.into());
+        resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
     }
     Ok(Established {
         facts,
@@ -99,14 +103,15 @@ pub(crate) struct FirstFlight {
     early_data: Option<Command>,
     early_exporter: Option<Box<Exporter>>,
     shows_certificate: bool,
-    /// How many tickets the client gets.
+    /// How many tickets the client gets, and what obfuscates their ages.
     tickets: u8,
+    age_adds: AgeAdds,
 }
 
 /// What is still needed of the keys then: put here as soon as it is made.
 #[derive(Default)]
 pub(crate) struct Keys {
-    client_handshake: Option<TrafficSecret>,
+    client_handshake: Option<HandshakeKeys>,
     application: Option<Unused>,
 }
 
@@ -147,13 +152,17 @@ pub(crate) async fn send_first_flight(
     let alpn = negotiate::alpn(&hello, config)?;
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
+    // What binders are over goes into the transcript before what they are, and nothing twice.
+    let bytes = message.bytes();
+    let bound = hello.without_binders(bytes).unwrap_or(bytes).len();
+    transcript.add(bytes.get(..bound).unwrap_or_default());
     let Basis { early, psk_index, session, own, early_data, ticket_age_skew } = choose_basis(
         flow,
         config,
         &message,
         &hello,
         suite,
-        &transcript,
+        &mut transcript,
         external.as_ref(),
         alpn,
         retried,
@@ -171,7 +180,7 @@ pub(crate) async fn send_first_flight(
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
     }
-    transcript.add(message.bytes());
+    transcript.add(bytes.get(bound..).unwrap_or_default());
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
 
@@ -181,20 +190,20 @@ pub(crate) async fn send_first_flight(
         &hello,
         early_data,
         &early,
-        &transcript,
+        &mut transcript,
         &log,
         &mut facts,
     )?;
-    let shared = exchange_keys(flow, &hello, suite, group, psk_index, &mut transcript)?;
+    let (shared, age_adds) = exchange_keys(flow, &hello, suite, group, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec)?;
     }
     let secrets = early.into_handshake(&shared);
-    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &transcript, &log);
-    flow.install_write(server_handshake.duplicate())?;
+    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
+    flow.install_write(server_handshake.keys())?;
     if !early_data {
-        flow.install_read(client_handshake.duplicate())?;
+        flow.install_read(client_handshake.keys())?;
     }
     keys.client_handshake = Some(client_handshake);
 
@@ -209,7 +218,7 @@ pub(crate) async fn send_first_flight(
     }
     let Application { main, client, server, exporter } =
         send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
-    flow.install_write(server)?;
+    flow.install_write(DirectionKeys::Tls13(server))?;
     keys.application = Some(Unused { main, client, exporter });
     flow.order(Command::HalfRtt)?;
 
@@ -231,6 +240,7 @@ pub(crate) async fn send_first_flight(
         early_exporter,
         shows_certificate,
         tickets,
+        age_adds,
     })
 }
 
@@ -242,7 +252,7 @@ fn exchange_keys(
     group: NamedGroup,
     psk_index: Option<u16>,
     transcript: &mut Transcript,
-) -> Result<SharedSecret, Error> {
+) -> Result<(SharedSecret, AgeAdds), Error> {
     let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
     let share = shares.iter().find(|share| share.group == group).ok_or(Peer::WrongGroup)?;
@@ -250,8 +260,9 @@ fn exchange_keys(
     let own = room.get_mut(..algorithm.server_share_len()).ok_or(Local::Encode)?;
     let shared =
         KeyExchange::respond_into(algorithm, share.key_exchange, own).map_err(bad_share)?;
-    send_server_hello(flow, hello, suite, group, own, psk_index, transcript)?;
-    Ok(shared)
+    let Fresh { random, age_adds } = Fresh::draw()?;
+    send_server_hello(flow, hello, &random, suite, group, own, psk_index, transcript)?;
+    Ok((shared, age_adds))
 }
 
 /// A share that its group does not allow is the peer's fault, anything else is ours.
@@ -262,20 +273,20 @@ pub(crate) fn bad_share(error: CryptoError) -> Error {
     }
 }
 
+#[allow(clippy::too_many_arguments)]
 fn send_server_hello(
     flow: &mut Flow,
     hello: &ClientHello<'_>,
+    random: &[u8; 32],
     suite: &'static Suite,
     group: NamedGroup,
     share: &[u8],
     psk_index: Option<u16>,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let mut random = [0_u8; 32];
-    tercel_crypto::fill_random(&mut random)?;
     let server_hello = ServerHello {
         legacy_version: ProtocolVersion::TLS1_2,
-        random: &random,
+        random,
         session_id_echo: hello.session_id,
         cipher_suite: suite.code,
         compression_method: CompressionMethod::NULL,
@@ -297,7 +308,7 @@ fn receive_early_data(
     hello: &ClientHello<'_>,
     admitted: bool,
     early: &EarlySecret,
-    transcript: &Transcript,
+    transcript: &mut Transcript,
     log: &SecretLog,
     facts: &mut Facts,
 ) -> Result<Option<Box<Exporter>>, Error> {
@@ -317,7 +328,7 @@ fn receive_early_data(
     let exporter = early.early_exporter_secret(&digest);
     log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
-    flow.install_read(secret)?;
+    flow.install_read(DirectionKeys::Tls13(secret))?;
     flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data })?;
     Ok(Some(Box::new(Exporter::tls13(exporter))))
 }
@@ -372,7 +383,7 @@ fn send_certificate_request(
 fn send_finished(
     flow: &mut Flow,
     secrets: HandshakeSecret,
-    server_handshake: &TrafficSecret,
+    server_handshake: &HandshakeKeys,
     transcript: &mut Transcript,
     log: &SecretLog,
 ) -> Result<Application, Error> {
@@ -421,9 +432,9 @@ fn requesting(
 
 async fn receive_finished(
     flow: &mut Flow,
-    secret: &TrafficSecret,
+    keys: &HandshakeKeys,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
-    auth::check_finished(&message, secret, transcript)
+    auth::check_finished(&message, keys, transcript)
 }

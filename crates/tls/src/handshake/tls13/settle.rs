@@ -26,8 +26,7 @@ pub(crate) async fn settle(
     let hello = ServerHello::parse(first.body())?;
     let suite = check(&hello, config, offer)?;
     if !hello.is_hello_retry_request() {
-        let mut transcript = Transcript::new(suite.hash);
-        transcript.add(&offer.message);
+        let transcript = offer.transcript(suite.hash);
         return Ok((first, suite, transcript, false));
     }
     let mut transcript = Transcript::after_retry(suite.hash, &offer.message);
@@ -95,7 +94,7 @@ fn check(
     let allowed = |kind: ExtensionType| match kind {
         ExtensionType::SUPPORTED_VERSIONS | ExtensionType::KEY_SHARE => true,
         ExtensionType::COOKIE => retry,
-        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered(kind),
+        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered().has(kind),
         _ => false,
     };
     if !hello.extensions.types().all(allowed) {

@@ -214,7 +214,7 @@ impl<'s> Puppet<'s> {
                 Command::InstallRead(keys) => {
                     self.opener.install(keys.protection().unwrap());
                     // A victim that cannot read the last message answers under older keys, or none.
-                    if keys.traffic_secret().is_some() {
+                    if keys.is_tls13() {
                         self.opener.expect_plain_alert();
                     }
                 }

@@ -220,7 +220,7 @@ impl<'t> Play<'t> {
     }
 
     /// Whoever made this signature signed what we would have it sign.
-    fn certificate_verify(&self, who: Side, message: &[u8]) {
+    fn certificate_verify(&mut self, who: Side, message: &[u8]) {
         let certificate = self.trace.step(who, "message Certificate").value("Certificate");
         let certificate = Certificate::parse(&certificate[4..]).unwrap();
         let leaf = certificate.certificate_list.first().unwrap().cert_data;

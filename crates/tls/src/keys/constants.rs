@@ -1,0 +1,81 @@
+//! What the key schedule of TLS 1.3 comes to before anything secret goes in: the same in every handshake.
+//! RFC 9846 7.1
+//!
+//! Must not know: secrets; everyone can compute all of this. Next: [`super::tls13`].
+
+use std::sync::LazyLock;
+
+use tercel_crypto::{Digest, Hash, HashAlgorithm, HmacKey, Prk};
+
+use super::tls13::derive_secret;
+
+/// The constants of one hash function, ready for use.
+pub(super) struct Constants {
+    /// The hash of no messages.
+    pub(super) empty: Digest,
+    /// The salt of an early secret.
+    pub(super) zeros: HmacKey,
+    /// The early secret without a pre-shared key.
+    pub(super) early_secret: Prk,
+    /// What that leaves as the salt of the handshake secret.
+    pub(super) derived: HmacKey,
+}
+
+impl Constants {
+    /// Those of this hash function, computed when they are first wanted.
+    pub(super) fn of(hash: HashAlgorithm) -> &'static Self {
+        match hash {
+            HashAlgorithm::Sha384 => &SHA384,
+            HashAlgorithm::Sha256 => &SHA256,
+            _ => &SHA512,
+        }
+    }
+
+    fn compute(hash: HashAlgorithm) -> Self {
+        let zeros = [0_u8; Digest::MAX_LEN];
+        let zeros = zeros.get(..hash.output_len()).unwrap_or_default();
+        let salt = HmacKey::new(hash, zeros);
+        let empty = Hash::digest(hash, &[]);
+        let early_secret = Prk::extract_with(&salt, zeros);
+        let derived = derive_secret(&early_secret, b"derived", &empty);
+        Self { empty, zeros: salt, early_secret, derived: HmacKey::new(hash, derived.as_bytes()) }
+    }
+}
+
+static SHA256: LazyLock<Constants> = LazyLock::new(|| Constants::compute(HashAlgorithm::Sha256));
+static SHA384: LazyLock<Constants> = LazyLock::new(|| Constants::compute(HashAlgorithm::Sha384));
+static SHA512: LazyLock<Constants> = LazyLock::new(|| Constants::compute(HashAlgorithm::Sha512));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8448 3 prints both for SHA-256.
+    #[test]
+    fn the_constants_are_those_of_the_published_trace() {
+        let constants = Constants::of(HashAlgorithm::Sha256);
+        let early_secret = [
+            0x33, 0xad, 0x0a, 0x1c, 0x60, 0x7e, 0xc0, 0x3b, 0x09, 0xe6, 0xcd, 0x98, 0x93, 0x68,
+            0x0c, 0xe2, 0x10, 0xad, 0xf3, 0x00, 0xaa, 0x1f, 0x26, 0x60, 0xe1, 0xb2, 0x2e, 0x10,
+            0xf1, 0x70, 0xf9, 0x2a,
+        ];
+        let derived = [
+            0x6f, 0x26, 0x15, 0xa1, 0x08, 0xc7, 0x02, 0xc5, 0x67, 0x8f, 0x54, 0xfc, 0x9d, 0xba,
+            0xb6, 0x97, 0x16, 0xc0, 0x76, 0x18, 0x9c, 0x48, 0x25, 0x0c, 0xeb, 0xea, 0xc3, 0x57,
+            0x6c, 0x36, 0x11, 0xba,
+        ];
+        let tag = |key: &[u8]| HmacKey::new(HashAlgorithm::Sha256, key).sign(&[b"message"]);
+        assert_eq!(constants.early_secret.hmac().sign(&[b"message"]), tag(&early_secret));
+        assert_eq!(constants.derived.sign(&[b"message"]), tag(&derived));
+    }
+
+    #[test]
+    fn each_hash_function_has_constants_of_its_own() {
+        for hash in [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
+            let constants = Constants::of(hash);
+            assert_eq!(constants.empty, Hash::digest(hash, &[]));
+            assert_eq!(constants.zeros.algorithm(), hash);
+            assert_eq!(constants.derived.algorithm(), hash);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What the program does with reports that are there already.
+
+// A test may fail by panicking, also in what several share.
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
+#![cfg(unix)]
+
+mod common;
+#[path = "common/sample.rs"]
+mod sample;
+
+use std::path::{Path, PathBuf};
+
+use common::{Place, lab, said};
+use lab::report::Report;
+
+/// A file with this report.
+fn file(name: &str, report: &Report) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    report.write(&path).unwrap();
+    path
+}
+
+#[test]
+fn a_table_of_markdown_has_a_line_for_each_side() {
+    let report = sample::report(1);
+    let path = file("markdown.json", &report);
+    let table =
+        |of: &str| lab().arg("table").arg(&path).args(["--markdown", "--of", of]).output().unwrap();
+    let output = table("tercel");
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let sides: usize = report.rows.iter().map(|row| row.sides.len()).sum();
+    assert_eq!(text.lines().count(), 2 + sides);
+    // Row, side, every peer that took part and the floor, ratio, verdict, floors.
+    let columns = 2 + 10 + 3;
+    for line in text.lines() {
+        assert_eq!(line.matches('|').count(), columns + 1, "{line}");
+    }
+    for word in
+        ["| ahead |", "| behind |", "| tie |", "| undecided |", "(noisy)", "| failed |", "| – |"]
+    {
+        assert!(text.contains(word), "{word}");
+    }
+    assert!(said(&table("floor")).contains("no peer floor took part"));
+    assert!(said(&table("nobody")).contains("no peer nobody took part"));
+}
+
+#[test]
+fn a_comparison_tells_what_else_differs_and_leaves_a_page() {
+    let old = sample::report(1);
+    let mut new = sample::report(2);
+    new.machine.cpu = "Another <processor>".to_owned();
+    new.settings.allocator = "the system's".to_owned();
+    let gone = new.rows.remove(3).row.id;
+    let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("changes.html");
+    let compare = |old: &Path, new: &Path| {
+        lab().arg("compare").args([old, new]).arg("--html").arg(&page).output().unwrap()
+    };
+    let (old, new) = (file("old.json", &old), file("new.json", &new));
+    let output = compare(&old, &new);
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        text.contains("differs: processor: A processor of the sample, now Another <processor>")
+    );
+    assert!(html.contains("now Another &lt;processor&gt;") && !html.contains("<processor>"));
+    assert!(text.contains("differs: allocator:"), "{text}");
+    for told in [&text, &html] {
+        assert!(told.to_lowercase().contains("not in the new report") && told.contains(&gone));
+    }
+    assert!(html.contains(" → <b>") && !html.contains("NaN"));
+
+    let output = compare(&old, &old);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("\n0 figures changed"), "{text}");
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(!html.contains(" → <b>"));
+}
+
+#[test]
+fn a_worker_that_took_part_twice_is_held_against_itself() {
+    let output = lab().arg("aa").arg(file("once.json", &sample::report(1))).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("no worker met itself"), "{}", said(&output));
+    let place = Place::new("aa");
+    place.fake("a", 1000, "");
+    let run = place.run(&["--rounds", "5", "--rows", "mutual", "--peers", "a,a@2"]);
+    assert!(run.status.success(), "{}", said(&run));
+    let output = lab().arg("aa").arg(place.out().join("report.json")).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text.lines().last(), Some("8 of 8 sides tie, ratios within 1.000..1.000"), "{text}");
+}

@@ -1,0 +1,162 @@
+//! AES-256-GCM and SHA-256, block after block.
+//!
+//! Must not know: keys that are public, connections. Next: `repeated.rs`.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use lab_scenario::series::{BLOCK, CipherUse};
+use lab_scenario::{Prepared, Result};
+
+use crate::ffi;
+use crate::library::{check, some};
+use crate::repeated::repeated;
+
+const KEY: [u8; 32] = [0x6b; 32];
+const NONCE: [u8; 12] = [0x6e; 12];
+
+/// AES-256-GCM of blocks of so many bytes, in place.
+pub(crate) fn cipher(usage: CipherUse, block: usize) -> Result<Box<dyn Prepared>> {
+    let mut cipher = Cipher::new(block)?;
+    repeated(vec![(
+        BLOCK,
+        match usage {
+            CipherUse::Stream => Box::new(move || cipher.go_on()),
+            CipherUse::Messages => Box::new(move || cipher.message(ptr::null())),
+            CipherUse::Keys => Box::new(move || cipher.message(KEY.as_ptr())),
+        },
+    )])
+}
+
+struct Cipher {
+    context: *mut ffi::EVP_CIPHER_CTX,
+    block: Vec<u8>,
+    length: c_int,
+}
+
+impl Cipher {
+    fn new(block: usize) -> Result<Self> {
+        let length = c_int::try_from(block)?;
+        // SAFETY: the context is freed when dropped; key and nonce have the lengths of the cipher.
+        let context = some("EVP_CIPHER_CTX_new", unsafe { ffi::EVP_CIPHER_CTX_new() })?;
+        let cipher = Self { context, block: vec![0x62; block], length };
+        // SAFETY: as above.
+        check("EVP_EncryptInit_ex", unsafe {
+            let null = ptr::null_mut();
+            ffi::EVP_EncryptInit_ex(context, aes_256_gcm(), null, KEY.as_ptr(), NONCE.as_ptr())
+        })?;
+        Ok(cipher)
+    }
+
+    /// A block more of the same message. A message has an end after 64 GiB, where it begins anew.
+    fn go_on(&mut self) -> Result<()> {
+        if self.update() == 1 {
+            return Ok(());
+        }
+        self.begin(ptr::null())?;
+        check("EVP_EncryptUpdate", self.update())
+    }
+
+    /// A message of one block. A null pointer leaves the key.
+    fn message(&mut self, key: *const u8) -> Result<()> {
+        self.begin(key)?;
+        check("EVP_EncryptUpdate", self.update())?;
+        let (mut tag, mut written) = ([0_u8; 16], 0);
+        // SAFETY: the tag has the length that is told; the last call writes nothing for this cipher.
+        unsafe {
+            let end = tag.as_mut_ptr();
+            check(
+                "EVP_EncryptFinal_ex",
+                ffi::EVP_EncryptFinal_ex(self.context, end, &mut written),
+            )?;
+            let control = ffi::EVP_CTRL_AEAD_GET_TAG;
+            check(
+                "EVP_CTRL_AEAD_GET_TAG",
+                ffi::EVP_CIPHER_CTX_ctrl(self.context, control, 16, tag.as_mut_ptr().cast()),
+            )
+        }
+    }
+
+    fn begin(&mut self, key: *const u8) -> Result<()> {
+        // SAFETY: the key is null or of the cipher's length, as is the nonce.
+        check("EVP_EncryptInit_ex", unsafe {
+            let null = ptr::null_mut();
+            ffi::EVP_EncryptInit_ex(self.context, ptr::null(), null, key, NONCE.as_ptr())
+        })
+    }
+
+    fn update(&mut self) -> c_int {
+        let (block, mut written) = (self.block.as_mut_ptr(), 0);
+        // SAFETY: the block has the length that is told, and this cipher writes as much as it reads.
+        unsafe { ffi::EVP_EncryptUpdate(self.context, block, &mut written, block, self.length) }
+    }
+}
+
+impl Drop for Cipher {
+    fn drop(&mut self) {
+        // SAFETY: it is ours.
+        unsafe { ffi::EVP_CIPHER_CTX_free(self.context) };
+    }
+}
+
+/// SHA-256 of blocks of so many bytes.
+pub(crate) fn digest(block: usize) -> Result<Box<dyn Prepared>> {
+    // SAFETY: the context is freed when dropped.
+    let context = Digest(some("EVP_MD_CTX_new", unsafe { ffi::EVP_MD_CTX_new() })?);
+    let digest = sha_256();
+    let block = vec![0x62_u8; block];
+    repeated(vec![(
+        BLOCK,
+        Box::new(move || {
+            let mut out = [0_u8; 32];
+            let context = context.pointer();
+            // SAFETY: the block has the length that is told, and the digest that of its function.
+            unsafe {
+                check("begin", ffi::EVP_DigestInit_ex(context, digest, ptr::null_mut()))?;
+                check("go on", ffi::EVP_DigestUpdate(context, block.as_ptr().cast(), block.len()))?;
+                check("end", ffi::EVP_DigestFinal_ex(context, out.as_mut_ptr(), ptr::null_mut()))
+            }
+        }),
+    )])
+}
+
+struct Digest(*mut ffi::EVP_MD_CTX);
+
+impl Digest {
+    fn pointer(&self) -> *mut ffi::EVP_MD_CTX {
+        self.0
+    }
+}
+
+impl Drop for Digest {
+    fn drop(&mut self) {
+        // SAFETY: it is ours.
+        unsafe { ffi::EVP_MD_CTX_free(self.0) };
+    }
+}
+
+#[cfg(openssl_1_1_1)]
+fn aes_256_gcm() -> *const ffi::EVP_CIPHER {
+    // SAFETY: it has no conditions.
+    unsafe { ffi::EVP_aes_256_gcm() }
+}
+
+#[cfg(openssl_1_1_1)]
+fn sha_256() -> *const ffi::EVP_MD {
+    // SAFETY: it has no conditions.
+    unsafe { ffi::EVP_sha256() }
+}
+
+/// Fetched and kept until the process ends; null, which its users refuse, if there is none.
+#[cfg(not(openssl_1_1_1))]
+fn aes_256_gcm() -> *const ffi::EVP_CIPHER {
+    // SAFETY: the names are C strings, and null is the default.
+    unsafe { ffi::EVP_CIPHER_fetch(ptr::null_mut(), c"AES-256-GCM".as_ptr(), ptr::null()) }
+}
+
+/// As above.
+#[cfg(not(openssl_1_1_1))]
+fn sha_256() -> *const ffi::EVP_MD {
+    // SAFETY: the names are C strings, and null is the default.
+    unsafe { ffi::EVP_MD_fetch(ptr::null_mut(), c"SHA256".as_ptr(), ptr::null()) }
+}
