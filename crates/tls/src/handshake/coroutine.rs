@@ -11,6 +11,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tercel_crypto::Wiped;
+
 /// Shared between a coroutine and the code that drives it.
 pub(crate) struct Mailbox<M>(Arc<Mutex<M>>);
 
@@ -29,42 +31,35 @@ impl<M> Mailbox<M> {
     }
 }
 
+/// A sequence, or a part of one, in a box: made in its place, and wiped when it is dropped.
+///
+/// A future that is made first is copied to its place whole, and a handshake's 3 KB are nearly all room for what comes
+/// later. It holds secrets, and what moving them left behind.
+pub(crate) fn boxed<F>(begin: impl FnOnce() -> F) -> Pin<Box<Wiped<F>>> {
+    let mut place = Box::into_pin(Box::<Wiped<F>>::default());
+    place.as_mut().set(begin());
+    place
+}
+
 /// A sequence that has not ended yet.
 pub(crate) struct Coroutine<T> {
-    sequence: Pin<Box<dyn Resume<T> + Send>>,
-}
-
-/// What a coroutine asks of its future.
-trait Resume<T> {
-    fn resume(self: Pin<&mut Self>) -> Option<T>;
-}
-
-impl<F: Future> Resume<F::Output> for Option<F> {
-    fn resume(self: Pin<&mut Self>) -> Option<F::Output> {
-        match self.as_pin_mut()?.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(value) => Some(value),
-            Poll::Pending => None,
-        }
-    }
+    sequence: Pin<Box<dyn Future<Output = T> + Send>>,
 }
 
 impl<T> Coroutine<T> {
     /// The sequence that `begin` makes.
-    ///
-    /// It is made in its place. A future that is made first is copied there whole, and its 3 KB are nearly all
-    /// room for what comes later; so would a `None` be that is not the default.
     pub(crate) fn new<F>(begin: impl FnOnce() -> F) -> Self
     where
         F: Future<Output = T> + Send + 'static,
     {
-        let place: Box<Option<F>> = Box::default();
-        let mut sequence = Box::into_pin(place);
-        sequence.set(Some(begin()));
-        Self { sequence }
+        Self { sequence: boxed(begin) }
     }
 
     /// Runs up to the next wait, or to the end.
     pub(crate) fn resume(&mut self) -> Option<T> {
-        self.sequence.as_mut().resume()
+        match self.sequence.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::connection::post_handshake::{self, PostHandshake};
 use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Peer};
-use crate::keys::direction::Keys;
+use crate::keys::direction::{KeyCell, Keys};
 use crate::record::frame::Expect;
 use crate::record::joiner::{Joiner, Message};
 use crate::record::limits;
@@ -32,7 +32,7 @@ pub(crate) struct Records {
     sender: Sender,
     opener: Opener,
     joiner: Joiner,
-    read_keys: Option<Keys>,
+    read_keys: KeyCell,
     /// Server: bytes of early data that may still come.
     early_data_left: Option<usize>,
     /// Whether the application may send before the handshake is complete.
@@ -76,10 +76,15 @@ impl Records {
         Self {
             side,
             version: None,
-            sender: Sender::new(sealer, ProtocolVersion::TLS1_2, None, Link::default()),
+            sender: Sender::new(
+                sealer,
+                ProtocolVersion::TLS1_2,
+                KeyCell::default(),
+                Link::default(),
+            ),
             opener: Opener::new(),
             joiner: Joiner::default(),
-            read_keys: None,
+            read_keys: KeyCell::default(),
             early_data_left: None,
             window: Window::Nothing,
             change_cipher_specs: 0,
@@ -313,10 +318,10 @@ impl Records {
         }
         self.early_data_left = None;
         self.opener.replace(|place| keys.replace(place))?;
-        if keys.is_tls13() && self.side == Side::Server && self.read_keys.is_none() {
+        if keys.is_tls13() && self.side == Side::Server && self.read_keys.get().is_none() {
             self.opener.expect_plain_alert();
         }
-        self.read_keys = Some(keys);
+        self.read_keys.put(keys);
         Ok(())
     }
 
@@ -328,11 +333,11 @@ impl Records {
         }
         let version = established.facts.version;
         let link = self.sender.link();
-        let idle = Sender::new(Sealer::new(), version, None, link.clone());
+        let idle = Sender::new(Sealer::new(), version, KeyCell::default(), link.clone());
         let mut sender = core::mem::replace(&mut self.sender, idle);
         sender.set_version(version);
         let opener = core::mem::replace(&mut self.opener, Opener::new());
-        let keys = self.read_keys.take();
+        let keys = core::mem::take(&mut self.read_keys);
         let answering = established
             .answering
             .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));

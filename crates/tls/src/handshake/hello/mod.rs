@@ -15,6 +15,7 @@ use std::sync::Arc;
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
 use super::client_session::Destination;
+use super::coroutine::boxed;
 use super::established::Established;
 use super::flow::{Command, Flow, Message, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question};
@@ -61,11 +62,11 @@ pub(crate) async fn client(
     match chosen_version(&message, &config)? {
         ProtocolVersion::TLS1_3 => {
             // In boxes of their own: many may wait for a server's first word, with the room for that.
-            Box::pin(tls13::client::handshake(&mut flow, &config, offer, message)).await
+            boxed(|| tls13::client::handshake(&mut flow, &config, offer, message)).await
         }
         // Early data cannot be taken back. RFC 9846 E.3
         _ if offer.early_data => Err(Peer::WrongVersionForEarlyData.into()),
-        _ => Box::pin(tls12::client::handshake(&mut flow, &config, offer, message)).await,
+        _ => boxed(|| tls12::client::handshake(&mut flow, &config, offer, message)).await,
     }
 }
 

@@ -22,6 +22,7 @@ use crate::connection::authentication::shown::verify_signature;
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
@@ -60,8 +61,10 @@ pub(crate) async fn handshake(
     transcript.add(first.bytes());
     if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
-        return Box::pin(resumed).await;
+        return boxed(|| {
+            resumption::resume(flow, config, &hello, &offer, session, facts, transcript)
+        })
+        .await;
     }
 
     let timestamps =

@@ -21,6 +21,7 @@ use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
@@ -46,18 +47,20 @@ pub(crate) async fn handshake(
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
         // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet.
-        return Box::pin(resumption::serve(
-            flow,
-            config,
-            &hello,
-            message.bytes(),
-            session,
-            random,
-            secure_renegotiation,
-        ))
+        return boxed(|| {
+            resumption::serve(
+                flow,
+                config,
+                &hello,
+                message.bytes(),
+                session,
+                random,
+                secure_renegotiation,
+            )
+        })
         .await;
     }
-    Box::pin(full(flow, config, &message, &hello, secure_renegotiation, extended)).await
+    boxed(|| full(flow, config, &message, &hello, secure_renegotiation, extended)).await
 }
 
 /// A full handshake.

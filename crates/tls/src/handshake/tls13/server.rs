@@ -23,6 +23,7 @@ use crate::connection::authentication::certificate::write_request;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Local, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::retry::{self, Settled};
@@ -45,7 +46,7 @@ pub(crate) async fn handshake(
 ) -> Result<Established, Error> {
     let mut keys = Keys::default();
     // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
-    let mut sent = Box::pin(send_first_flight(flow, config, first, &mut keys)).await?;
+    let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
     let client_handshake = keys.client_handshake.as_ref().ok_or(Local::Encode)?;
 
     if let Some(limits) = sent.early_data.take() {
