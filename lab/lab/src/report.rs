@@ -16,7 +16,7 @@ use crate::profile::Profile;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -33,6 +33,8 @@ pub struct Row {
     pub chain: Chain,
     /// The client's, if it shows any.
     pub client_chain: Option<Chain>,
+    /// Whether clients have to forget what they remember of chains they have seen, if they do that.
+    pub first_visit: bool,
     /// How the session is kept, if the handshake resumes one.
     pub resumption: Option<Resumption>,
     /// Tickets that the server sends in each handshake: in TLS 1.3, and in TLS 1.2 with stateless sessions.
@@ -334,6 +336,9 @@ impl Row {
         }
         if self.early_data > 0 {
             parts.push(format!("0-RTT data, {}", bytes(self.early_data)));
+        }
+        if self.first_visit {
+            parts.push("chain not seen before".to_owned());
         }
         if self.client_chain.is_some() {
             parts.push("client certificate".to_owned());

@@ -17,6 +17,7 @@ pub fn all() -> Vec<Row> {
     let mut rows = Vec::new();
     bulk(&mut rows);
     full(&mut rows);
+    first_visits(&mut rows);
     mutual(&mut rows);
     resumed(&mut rows);
     set_up(&mut rows);
@@ -130,6 +131,18 @@ fn other_suites(rows: &mut Vec<Row>) {
             suite,
             ..authenticated("full", version, group, chain)
         });
+    }
+}
+
+/// The rows of `full` meet one chain again and again, which libraries that remember chains gain by.
+fn first_visits(rows: &mut Vec<Row>) {
+    for (version, group) in [KEY_EXCHANGES[0], KEY_EXCHANGES[2]] {
+        for chain in [Chain::Rsa2048, Chain::EcdsaP256] {
+            let quick = version == Version::Tls13 && chain == Chain::EcdsaP256;
+            let row = authenticated("first visits", version, group, chain);
+            let id = row.id.replace("first visits", "first");
+            rows.push(Row { id, quick, first_visit: true, ..row });
+        }
     }
 }
 
@@ -331,6 +344,7 @@ fn row(section: &str, id: String, version: Version) -> Row {
         group: Group::X25519,
         chain: Chain::Rsa2048,
         client_chain: None,
+        first_visit: false,
         resumption: None,
         tickets: 0,
         early_data: 0,

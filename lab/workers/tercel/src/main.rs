@@ -14,12 +14,12 @@ use lab_scenario::{
     About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
     Result, Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
 };
-use tercel::pki::{Roots, load_certs_pem, load_key_pem};
+use tercel::pki::{ChainVerifier, Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::{ServerName, UnixTime};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
-    ClientAuth, ClientConfig, Connection, Credential, Filled, Handshake, MemoryStore, Next, Opened,
-    Policy, Received, ReplayGuard, ServerConfig,
+    ChainPolicy, ClientAuth, ClientConfig, Connection, Credential, Filled, Handshake, MemoryStore,
+    Next, Opened, Policy, Received, ReplayGuard, ServerConfig, VerifyPeer,
 };
 
 fn main() -> ExitCode {
@@ -90,7 +90,7 @@ fn client(
     own: Option<Credential>,
 ) -> std::result::Result<Arc<ClientConfig>, Unable> {
     let mut builder = ClientConfig::builder()
-        .roots(roots)
+        .verifier(verifier(row, roots)?)
         .versions(&[version(row.version)])
         .cipher_suites(&[suite(row.suite)?])?
         .early_data(row.early_data > 0);
@@ -144,6 +144,18 @@ fn server(
 /// As rustls-bench does it: the client alone is held to the row's suite, nobody to a scheme.
 fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
+}
+
+/// With the defaults, but where what they remember is not wanted.
+fn verifier(row: &Row, roots: Roots) -> std::result::Result<Policy<dyn VerifyPeer>, Unable> {
+    let policy = match row.first_visit {
+        false => ChainPolicy::new(roots)?,
+        true => {
+            let verifier = ChainVerifier::builder(Arc::new(roots)).remember_signatures(false);
+            ChainPolicy::with_verifier(verifier.build()?)
+        }
+    };
+    Ok(Policy::Here(Arc::new(policy)))
 }
 
 fn roots(pem: &[u8]) -> std::result::Result<Roots, Unable> {
