@@ -13,7 +13,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsa
 use rcgen::{DnType, IsCa, KeyPair, date_time_ymd};
 
 use super::{Remembering, SETS, VerifiedSignatures, Visit, WAYS};
-use crate::{ChainVerifier, ChainVerifierBuilder, OcspPolicy, Roots, Usage};
+use crate::{CertificateAlgorithm, ChainVerifier, ChainVerifierBuilder, OcspPolicy, Roots, Usage};
 
 /// Finds every signature good that starts with its first byte.
 #[derive(Debug)]
@@ -247,4 +247,18 @@ fn a_chain_is_remembered_only_once_every_check_is_behind_it() {
     let verifier = ChainVerifier::builder(roots).pin(leaf).build().unwrap();
     verifier.verify(Usage::Server, &whole, Some(&ours), None, now).unwrap();
     assert_eq!(remembered(&verifier), 0);
+}
+
+#[test]
+fn an_algorithm_named_twice_counts_once_wherever_it_lies() {
+    let (chain, roots) = chain();
+    let elsewhere: Vec<_> = CertificateAlgorithm::ALL.iter().map(|each| each.elsewhere()).collect();
+    let twice = [CertificateAlgorithm::ALL, &elsewhere].concat();
+    for remember in [true, false] {
+        let builder = ChainVerifier::builder(Arc::clone(&roots)).algorithms(&twice);
+        let verifier = builder.remember_signatures(remember).build().unwrap();
+        assert_eq!(verifier.algorithms.len(), CertificateAlgorithm::ALL.len());
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
+        verifier.verify(Usage::Server, &chain, None, None, now).unwrap();
+    }
 }
