@@ -24,6 +24,8 @@ check:
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/s2n-tls/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/rustls-0-24/Cargo.toml --check
     cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings
@@ -88,6 +90,10 @@ peers FEATURES:
 # Tercel and other libraries measured side by side: `just lab --quick`; lab/README.md says how.
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
+
+# Where the instructions of rows go, by purpose: `just lab-profile resumed-12-stateless --peers tercel,rustls,floor`.
+lab-profile *FLAGS:
+    cargo run --release --locked --manifest-path lab/Cargo.toml -- profile {{ FLAGS }}
 
 # Whether the lab's published accounting agrees with the programs it follows; tools/cross-check.sh says what it wants.
 cross-check RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH ROUNDS="5":

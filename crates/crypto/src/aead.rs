@@ -53,6 +53,17 @@ impl AeadKey {
         Ok(Self { context, algorithm })
     }
 
+    /// Expands another key where this one lies, which is wiped first.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::InvalidKey`] when its length is not [`AeadAlgorithm::key_len`]; this key is gone
+    /// then too.
+    pub fn renew(self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        let context = self.context.renew(algorithm, key)?;
+        Ok(Self { context, algorithm })
+    }
+
     /// The algorithm the key is for.
     #[must_use]
     pub fn algorithm(&self) -> AeadAlgorithm {

@@ -56,6 +56,7 @@ mod signature;
 mod signing_key;
 
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
+pub use backend::wiped::Wiped;
 pub use error::CryptoError;
 pub use hash::{Digest, Hash, HashAlgorithm, sha1_name};
 pub use hkdf::{Prk, hkdf_extract};

@@ -39,6 +39,32 @@ fn both_sides_agree() {
 }
 
 #[test]
+fn shares_can_be_written_to_where_they_are_wanted() {
+    for algorithm in ALL {
+        let mut client = [0; A::MAX_SHARE_LEN];
+        let mut server = [0; A::MAX_SHARE_LEN];
+        let client = &mut client[..algorithm.client_share_len()];
+        let server = &mut server[..algorithm.server_share_len()];
+        let key = KeyExchange::generate_into(algorithm, client).unwrap();
+        assert!(key.public_share().is_empty() && key.classic().is_none());
+        let theirs = KeyExchange::respond_into(algorithm, client, server).unwrap();
+        if let Some((classic, place)) = algorithm.classic() {
+            let (response, _) = KeyExchange::respond(classic, &client[place]).unwrap();
+            assert_eq!(response.len(), classic.server_share_len());
+        }
+        assert_eq!(key.agree(server).unwrap().as_bytes(), theirs.as_bytes());
+        for wrong in [0, client.len() - 1] {
+            let room = &mut client[..wrong];
+            let refused = KeyExchange::generate_into(algorithm, room).map(|_| ()).unwrap_err();
+            assert_eq!(refused, CryptoError::BufferTooSmall);
+        }
+        let room = &mut server[1..];
+        let refused = KeyExchange::respond_into(algorithm, client, room).map(|_| ()).unwrap_err();
+        assert_eq!(refused, CryptoError::BufferTooSmall);
+    }
+}
+
+#[test]
 fn lengths_are_those_of_the_standards() {
     // Client share, server share, secret.
     let expected = [

@@ -26,22 +26,16 @@ impl Roots {
     /// Trusts the authority of this certificate: its subject, its key and its name constraints. Its validity and its
     /// signature are not looked at. RFC 5280 6.1.1
     pub fn add_der(&mut self, certificate: &CertificateDer<'_>) -> Result<(), RootsError> {
-        let anchor = webpki::anchor_from_trusted_cert(certificate)
-            .map_err(|error| RootsError::Certificate(error.into()))?;
-        self.add_trust_anchor(anchor.to_owned());
+        self.add_trust_anchor(anchor(certificate)?);
         Ok(())
     }
 
     /// Trusts every certificate of a PEM file and returns how many that were. If one cannot be read, none is added.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<usize, RootsError> {
         let certificates = load_certs_pem(pem).map_err(RootsError::Pem)?;
-        let mut added = Self::new();
-        for certificate in &certificates {
-            added.add_der(certificate)?;
-        }
-        for anchor in added.anchors {
-            self.add_trust_anchor(anchor);
-        }
+        let added = certificates.iter().map(anchor).collect::<Result<Vec<_>, _>>()?;
+        self.anchors.reserve(added.len());
+        added.into_iter().for_each(|anchor| self.add_trust_anchor(anchor));
         Ok(certificates.len())
     }
 
@@ -86,6 +80,12 @@ impl Roots {
     pub(crate) fn anchors(&self) -> &[TrustAnchor<'static>] {
         &self.anchors
     }
+}
+
+fn anchor(certificate: &CertificateDer<'_>) -> Result<TrustAnchor<'static>, RootsError> {
+    let anchor = webpki::anchor_from_trusted_cert(certificate)
+        .map_err(|error| RootsError::Certificate(error.into()))?;
+    Ok(anchor.to_owned())
 }
 
 #[cfg(feature = "webpki-roots")]

@@ -18,7 +18,7 @@ fn main() {
     let mut within = true;
     println!("handshake futures (limit {FUTURE_LIMIT} bytes)");
     for (side, size) in tercel::handshake_future_sizes() {
-        println!("  {side:<8} {size:>6} bytes");
+        println!("  {side:<30} {size:>6} bytes");
         within &= size <= FUTURE_LIMIT;
     }
     println!("values");

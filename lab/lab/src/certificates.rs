@@ -6,18 +6,30 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use lab_scenario::{Chain, Files};
+use lab_scenario::row::ROOTS;
+use lab_scenario::{Chain, Files, Load, Row};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose, RsaKeySize, SignatureAlgorithm,
 };
 
-/// Writes the chains of these kinds below `folder`.
-pub(crate) fn make(folder: &Path, chains: &[Chain]) -> Result<()> {
-    for chain in chains {
-        write_chain(folder, *chain).with_context(|| format!("the certificates for {chain}"))?;
+/// Writes what these rows need below `folder`.
+pub(crate) fn make(folder: &Path, rows: &[Row]) -> Result<()> {
+    for chain in chains(rows) {
+        write_chain(folder, chain).with_context(|| format!("the certificates for {chain}"))?;
+    }
+    for row in rows.iter().filter(|row| row.load == Some(Load::Roots)) {
+        write_roots(folder, row.chain).context("the roots")?;
     }
     Ok(())
+}
+
+/// The chains that these rows need.
+fn chains(rows: &[Row]) -> Vec<Chain> {
+    let used = |chain: &Chain| {
+        rows.iter().any(|row| row.chain == *chain || row.client_chain == Some(*chain))
+    };
+    Chain::ALL.iter().copied().filter(used).collect()
 }
 
 fn write_chain(folder: &Path, chain: Chain) -> Result<()> {
@@ -38,6 +50,20 @@ fn write_chain(folder: &Path, chain: Chain) -> Result<()> {
         fs::write(certificates, [leaf.pem(), intermediate.pem(), root.pem()].concat())?;
         fs::write(private_key, key.serialize_pem())?;
     }
+    Ok(())
+}
+
+/// The root of a chain and others before it, of which every second has an RSA key. Two keys serve them all,
+/// which costs nobody less: no library remembers a key that it has parsed.
+fn write_roots(folder: &Path, chain: Chain) -> Result<()> {
+    let files = Files::new(folder);
+    let keys = [key(Chain::Rsa2048, Level::Leaf)?, key(Chain::EcdsaP256, Level::Leaf)?];
+    let mut pem = String::new();
+    for (number, key) in (1..ROOTS).zip(keys.iter().cycle()) {
+        pem.push_str(&authority(&format!("Lab root {number}"))?.self_signed(key)?.pem());
+    }
+    pem.push_str(&fs::read_to_string(files.root(chain))?);
+    fs::write(files.roots(chain), pem)?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::fit;
 use crate::peers::{self, Builder};
 use crate::process::{self, Launch};
 use crate::report::{Report, Settings};
-use crate::run::{Order, Scratch, allocator, allocators_of_programs, chains, run, select};
+use crate::run::{self, Order, Scratch, allocator, allocators_of_programs, run, select};
 use crate::{certificates, compare, markdown, same, series, table};
 
 #[derive(Parser)]
@@ -30,6 +30,8 @@ enum Command {
     Run(Box<Run>),
     /// Builds releases of OpenSSL from 1.1.1 on, measures them, and leaves openssl.json and openssl.html.
     Openssl(Box<series::Arguments>),
+    /// Counts what each side of a row executes, by purpose, and adds it to the report.
+    Profile(Box<Profile>),
     /// Prints the rows and the workers there are, or the floor of a row.
     List(List),
     /// Prints what changed from one report to another.
@@ -121,11 +123,32 @@ struct Run {
 }
 
 #[derive(Args)]
+struct Profile {
+    /// Rows: ids, parts of ids, or sections.
+    #[arg(required = true)]
+    rows: Vec<String>,
+    /// Peers: names of workers.
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Prints so many functions of each purpose, too.
+    #[arg(long, default_value_t = 0)]
+    functions: usize,
+    /// The allocator of all workers, as for `run`.
+    #[arg(long, default_value = "auto")]
+    allocator: String,
+    /// Where the report is, or goes.
+    #[arg(long, default_value = "lab-report")]
+    out: PathBuf,
+    #[command(flatten)]
+    places: Places,
+}
+
+#[derive(Args)]
 struct List {
     /// Prints the cryptographic calls that make up the floor of this row.
     #[arg(long, value_name = "ROW")]
     floor: Option<String>,
-    /// Times these calls too, and fails if the floor is more than 3 % off their sum.
+    /// Times these calls too, and fails if the floor is more than 3 % off their sum; ROW may be `all`.
     #[arg(long, requires = "floor")]
     check: bool,
     #[command(flatten)]
@@ -170,6 +193,15 @@ pub fn main() -> Result<()> {
             let report = series::run(&order)?;
             print!("{}", series::render(&report));
             println!("\nreport: {}", order.out.join(series::PAGE).display());
+            Ok(())
+        }
+        Command::Profile(order) => {
+            let functions = order.functions;
+            let order = order.order()?;
+            for profile in run::profile(&order)? {
+                println!("{}", profile.render(functions));
+            }
+            println!("report: {}", order.out.join("report.html").display());
             Ok(())
         }
         Command::List(list) => list.print(),
@@ -244,7 +276,7 @@ impl Run {
             out: self.out,
             workers: self.places.workers,
             builder,
-            launch: Launch { preload, as_programs, figures: None, pin: self.pin, limit },
+            launch: Launch { preload, as_programs, pin: self.pin, limit, ..Launch::default() },
         })
     }
 }
@@ -252,6 +284,40 @@ impl Run {
 fn accounting(name: &str) -> Result<Accounting, String> {
     let named = Accounting::ALL.into_iter().find(|each| each.name() == name);
     named.ok_or_else(|| format!("there are: {}", Accounting::ALL.map(Accounting::name).join(", ")))
+}
+
+impl Profile {
+    fn order(self) -> Result<Order> {
+        let (allocator, preload) = allocator(&self.allocator)?;
+        let builder = self.places.building.builder()?;
+        let cpus = fit::cpus();
+        let settings = Settings {
+            cpus,
+            threads: fit::threads(cpus),
+            connections: fit::connections("full"),
+            mode: "profile".to_owned(),
+            accounting: Accounting::Neutral,
+            seed: 0,
+            rounds: 0,
+            measure_ms: 0,
+            row_seconds: 0.0,
+            minutes: None,
+            allocator,
+            pin: None,
+            profile: builder.profile.clone(),
+        };
+        let limit = Duration::from_secs(60);
+        Ok(Order {
+            settings,
+            rows: self.rows,
+            peers: self.peers,
+            resume: false,
+            out: self.out,
+            workers: self.places.workers,
+            builder,
+            launch: Launch { preload, limit, ..Launch::default() },
+        })
+    }
 }
 
 impl Building {
@@ -304,8 +370,9 @@ fn print_floor(program: &Path, row: &str) -> Result<()> {
 
 fn check_floor(program: &Path, row: &str) -> Result<()> {
     let scratch = Scratch::new(&std::env::temp_dir().join(format!("lab-{}", std::process::id())))?;
-    let rows = select(&[row.to_owned()], Accounting::Neutral, false)?;
-    certificates::make(scratch.path(), &chains(&rows))?;
+    let names = if row == "all" { Vec::new() } else { vec![row.to_owned()] };
+    let rows = select(&names, Accounting::Neutral, false)?;
+    certificates::make(scratch.path(), &rows)?;
     let status = Process::new(program).arg("--check").arg(row).arg(scratch.path()).status()?;
     ensure!(status.success(), "the floor of {row:?} was not found to be the sum of its calls");
     Ok(())

@@ -203,7 +203,7 @@ impl Change {
     pub(crate) fn counted(&self) -> &'static str {
         match self.row.unit(&self.side) {
             Unit::Bytes => "size",
-            Unit::Count => "count",
+            Unit::Count | Unit::Instructions => "count",
             _ => "time",
         }
     }

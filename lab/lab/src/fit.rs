@@ -54,7 +54,7 @@ pub(crate) fn fit(rows: &mut [Row], settings: &Settings) {
             Task::Threads => row.threads.clone_from(&settings.threads),
             Task::Latency => row.threads = vec![settings.cpus],
             Task::Memory => row.connections.clone_from(&settings.connections),
-            Task::Handshake | Task::Bulk | Task::SetUp => {}
+            Task::Handshake | Task::Bulk | Task::SetUp | Task::Loading | Task::Instructions => {}
         }
     }
 }

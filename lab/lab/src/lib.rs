@@ -4,6 +4,8 @@
 //! |---|---|
 //! | how a run goes | `run.rs` |
 //! | how a row is measured | `rounds.rs` |
+//! | how instructions are counted | `instructions.rs`, `callgrind.rs` |
+//! | what instructions are for | [`profile`], [`purposes`] |
 //! | how long a row may take | `plan.rs` |
 //! | how rounds become a verdict | [`statistics`] |
 //! | what is in a report | [`report`] |
@@ -18,11 +20,13 @@
 //!
 //! Must not know: any TLS library.
 
+mod callgrind;
 mod certificates;
 pub mod command;
 pub mod compare;
 mod counter;
 mod fit;
+mod instructions;
 pub mod machine;
 pub mod markdown;
 pub mod page;
@@ -30,8 +34,11 @@ mod peers;
 mod plan;
 mod plots;
 mod process;
+pub mod profile;
+mod profile_page;
 mod progress;
 pub mod published;
+pub mod purposes;
 pub mod random;
 pub mod report;
 mod rounds;

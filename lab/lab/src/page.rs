@@ -18,6 +18,7 @@ use std::fmt::{self, Write};
 use lab_scenario::Task;
 
 use crate::plots;
+use crate::profile_page;
 use crate::published;
 use crate::report::{Report, RowReport};
 
@@ -27,7 +28,7 @@ mod figures;
 mod method;
 mod verdicts;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("profile.css"));
 
 /// The report as a page.
 #[must_use]
@@ -51,6 +52,7 @@ pub fn render(report: &Report) -> String {
                 figures::write(page, report, row)?;
             }
         }
+        profile_page::render(page, report)?;
         method::write(page, report)
     })
 }

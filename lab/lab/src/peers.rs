@@ -25,6 +25,9 @@ pub(crate) struct Manifest {
     floor: bool,
     /// What its build needs beyond Rust and a C compiler, in words.
     pub(crate) needs: Option<String>,
+    /// Whether its memory does not come from the C library, so that no allocator can be put under it.
+    #[serde(default)]
+    own_allocator: bool,
     /// How it is built, run in its folder; `{target}` is a folder for what is built.
     /// Default: cargo builds the folder's package.
     build: Option<Vec<String>>,
@@ -146,7 +149,7 @@ impl Worker {
             "it speaks version {} of the protocol, not {VERSION}",
             about.protocol
         );
-        if let Some(library) = &launch.preload {
+        if let Some(library) = launch.preload.as_ref().filter(|_| !self.manifest.own_allocator) {
             let file = library.file_name().unwrap_or_default().to_string_lossy();
             ensure!(process.has_loaded(&file), "{file} was not loaded into it");
         }
@@ -168,7 +171,7 @@ mod tests {
     fn a_manifest_needs_a_label_only_and_takes_nothing_unknown() {
         let manifest: Manifest = toml::from_str("label = \"X\"").unwrap();
         assert_eq!(manifest.label, "X");
-        assert!(!manifest.floor && manifest.build.is_none());
+        assert!(!manifest.floor && !manifest.own_allocator && manifest.build.is_none());
         assert!(toml::from_str::<Manifest>("label = \"X\"\nbiuld = []").is_err());
     }
 }

@@ -23,6 +23,9 @@ const READY_MS: f64 = 60.0;
 /// Milliseconds of a connection that is opened, or made and kept, in memory rows.
 const CONNECTION_MS: f64 = 0.7;
 
+/// Seconds of a processor that a peer takes to be counted under callgrind.
+const COUNTING: f64 = 6.0;
+
 /// The part of a whole run's time that goes into the fewest rounds; the rest is for rows that need more.
 const IN_FEWEST: f64 = 0.8;
 
@@ -108,6 +111,9 @@ pub(crate) fn fitted(settings: &Settings, rows: &[Row], peers: usize) -> Setting
 /// Seconds of the fewest rounds of a row, about.
 #[allow(clippy::cast_precision_loss)]
 fn cost(row: &Row, settings: &Settings, peers: f64) -> f64 {
+    if row.task == Task::Instructions {
+        return COUNTING * peers / as_float(settings.cpus.max(1));
+    }
     let measuring = match row.task {
         Task::Memory => {
             let last_two = row.connections.iter().rev().take(2);

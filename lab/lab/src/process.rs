@@ -26,6 +26,8 @@ pub(crate) struct Launch {
     pub(crate) as_programs: bool,
     /// Where a counter of allocations keeps its figures.
     pub(crate) figures: Option<PathBuf>,
+    /// A program that runs the worker, and its arguments.
+    pub(crate) under: Vec<String>,
     /// The CPU to stay on.
     pub(crate) pin: Option<u32>,
     /// For how long a worker may say nothing, beyond what it was asked to measure.
@@ -66,11 +68,13 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(program: &PathBuf, launch: &Launch) -> Result<Self> {
-        let mut command = match launch.pin {
+        let pinned = launch.pin.map(|cpu| ["taskset".to_owned(), "-c".to_owned(), cpu.to_string()]);
+        let mut before = pinned.into_iter().flatten().chain(launch.under.iter().cloned());
+        let mut command = match before.next() {
             None => Command::new(program),
-            Some(cpu) => {
-                let mut command = Command::new("taskset");
-                command.arg("-c").arg(cpu.to_string()).arg(program);
+            Some(first) => {
+                let mut command = Command::new(first);
+                command.args(before).arg(program);
                 command
             }
         };

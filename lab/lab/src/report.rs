@@ -12,10 +12,11 @@ use lab_scenario::{About, Accounting, Distribution, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
+use crate::profile::Profile;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Report {
     pub peers: Vec<PeerReport>,
     /// What was measured, in the order of the table of rows.
     pub rows: Vec<RowReport>,
+    /// Rows of which a profile was taken.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
 }
 
 /// How a run was asked for. A run goes on under equal settings only.

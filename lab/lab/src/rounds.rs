@@ -13,6 +13,7 @@ use lab_scenario::protocol::{NO_PROGRAM, Reply, Request};
 use lab_scenario::{Accounting, Distribution, Measurement, Row, Task};
 
 use crate::counter::Counter;
+use crate::instructions;
 use crate::machine::Watch;
 use crate::peers::Peer;
 use crate::plan;
@@ -59,6 +60,9 @@ impl Bench<'_> {
         random: &mut Random,
         progress: &dyn Fn(usize, Duration),
     ) -> RowReport {
+        if row.task == Task::Instructions {
+            return instructions::measure(row, self.peers, self.launch, self.certificates);
+        }
         let (start, watch) = (Instant::now(), Watch::start());
         let fewest = plan::fewest(row, self.settings);
         let (mut failures, mut unable) = (BTreeMap::new(), BTreeMap::new());

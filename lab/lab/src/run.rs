@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
-use lab_scenario::{Accounting, Chain, Program, Row, Task, rows};
+use lab_scenario::{Accounting, Program, Row, Task, rows};
 
 use crate::certificates;
 use crate::counter::Counter;
@@ -18,6 +18,7 @@ use crate::page;
 use crate::peers::{self, Builder, Peer, Worker};
 use crate::plan::{self, Plan};
 use crate::process::Launch;
+use crate::profile::Profile;
 use crate::progress::{Progress, minutes};
 use crate::random::Random;
 use crate::report::{PeerReport, Report, SCHEMA, Settings};
@@ -44,11 +45,7 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
     let path = order.out.join("report.json");
     let workers = peers::discover(&order.workers)?;
-    let wanted = match order.peers.as_slice() {
-        [] => workers.iter().map(|worker| worker.name.clone()).collect(),
-        peers => peers.to_vec(),
-    };
-    let (peers, told) = gather(&wanted, &workers, &order.builder, &order.launch)?;
+    let (peers, told) = gather(&order.peers, &workers, &order.builder, &order.launch)?;
     let mut report = Report {
         schema: SCHEMA,
         started: now(),
@@ -57,13 +54,14 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
         machine: Machine::describe(),
         peers: told,
         rows: Vec::new(),
+        profiles: Vec::new(),
     };
     if order.resume && path.exists() {
         report = take_up(Report::read(&path)?, &report)?;
     }
     ensure!(peers.iter().any(|peer| !peer.floor), "no peer can take part");
     let certificates = Scratch::new(&order.out.join("certificates"))?;
-    certificates::make(certificates.path(), &chains(&rows))?;
+    certificates::make(certificates.path(), &rows)?;
     let counter = match rows.iter().any(|row| row.task == Task::Memory) {
         true => Counter::build(certificates.path())
             .inspect_err(|error| eprintln!("allocations cannot be counted: {error:#}"))
@@ -102,6 +100,44 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     progress.finish();
     write(&report, &order.out)?;
     Ok(report)
+}
+
+/// Takes profiles of these rows, and adds them to the report in `out`, or to a new one.
+pub(crate) fn profile(order: &Order) -> Result<Vec<Profile>> {
+    let rows = select(&order.rows, Accounting::Neutral, false)?;
+    fs::create_dir_all(&order.out).with_context(|| format!("{}", order.out.display()))?;
+    let path = order.out.join("report.json");
+    let workers = peers::discover(&order.workers)?;
+    let (peers, told) = gather(&order.peers, &workers, &order.builder, &order.launch)?;
+    let mut report = match path.exists() {
+        true => Report::read(&path)?,
+        false => Report {
+            schema: SCHEMA,
+            started: now(),
+            updated: now(),
+            settings: order.settings.clone(),
+            machine: Machine::describe(),
+            peers: told,
+            rows: Vec::new(),
+            profiles: Vec::new(),
+        },
+    };
+    let certificates = Scratch::new(&order.out.join("certificates"))?;
+    certificates::make(certificates.path(), &rows)?;
+    let mut taken = Vec::new();
+    for row in &rows {
+        let spinner = ProgressBar::new_spinner().with_message(format!("counting {}", row.id));
+        spinner.enable_steady_tick(Duration::from_millis(200));
+        let profile = Profile::take(row, &peers, &order.launch, certificates.path());
+        spinner.finish_and_clear();
+        let profile = profile?;
+        report.profiles.retain(|old| old.row.id != profile.row.id);
+        report.profiles.push(profile.clone());
+        report.profiles.sort_by_key(|each| place(&each.row));
+        write(&report, &order.out)?;
+        taken.push(profile);
+    }
+    Ok(taken)
 }
 
 /// How long it will take, and whether that is longer than was asked.
@@ -146,13 +182,17 @@ fn is_an_id(name: &str) -> bool {
 
 /// Builds and starts each peer once. One that cannot be is told and left out.
 pub(crate) fn gather(
-    wanted: &[String],
+    asked: &[String],
     workers: &[Worker],
     builder: &Builder,
     launch: &Launch,
 ) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
+    let mut wanted = asked.to_vec();
+    if wanted.is_empty() {
+        wanted = workers.iter().map(|worker| worker.name.clone()).collect();
+    }
     let (mut peers, mut told): (Vec<Peer>, Vec<PeerReport>) = (Vec::new(), Vec::new());
-    for name in wanted {
+    for name in &wanted {
         if told.iter().any(|each| each.name == *name) {
             bail!("{name} is asked for twice; to let it take part twice say {name}@2");
         }
@@ -201,14 +241,6 @@ fn take_up(old: Report, new: &Report) -> Result<Report> {
     );
     ensure!(old.machine.cpu == new.machine.cpu, "the report is of another machine");
     Ok(old)
-}
-
-/// The chains that these rows need.
-pub(crate) fn chains(rows: &[Row]) -> Vec<Chain> {
-    let used = |chain: &Chain| {
-        rows.iter().any(|row| row.chain == *chain || row.client_chain == Some(*chain))
-    };
-    Chain::ALL.iter().copied().filter(used).collect()
 }
 
 fn place(row: &Row) -> Option<usize> {

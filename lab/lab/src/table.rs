@@ -140,7 +140,20 @@ pub fn rate(row: &RowReport, side: &str, figure: f64) -> String {
         Unit::Bytes if figure < 1024.0 => format!("{figure:.0} B"),
         Unit::Bytes => format!("{:.2} KiB", figure / 1024.0),
         Unit::Count => format!("{figure:.1}"),
+        Unit::Instructions => instructions(figure),
     }
+}
+
+/// A number of instructions, as short as it stays exact to a thousandth.
+#[must_use]
+pub fn instructions(count: f64) -> String {
+    let (value, unit) = match count {
+        count if count < 1e4 => return format!("{count:.0}"),
+        count if count < 1e6 => (count / 1e3, "k"),
+        count => (count / 1e6, "M"),
+    };
+    let digits = if value < 9.9995 { 3 } else { 1 + usize::from(value < 99.995) };
+    format!("{value:.digits$} {unit}")
 }
 
 /// Nanoseconds in the unit one would say them in.
@@ -214,6 +227,12 @@ mod tests {
     fn times_are_told_in_their_unit() {
         let told = [0.0, 999.0, 1_000.0, 16_240.0, 2e6, 123_456_789.0, 3.5e9].map(time);
         assert_eq!(told, ["0 ns", "999 ns", "1 µs", "16.2 µs", "2 ms", "123 ms", "3.5 s"]);
+    }
+
+    #[test]
+    fn instructions_are_told_to_a_thousandth() {
+        let told = [990.0, 12_345.0, 250_289.0, 7_229_447.0, 12_345_678.0].map(instructions);
+        assert_eq!(told, ["990", "12.35 k", "250.3 k", "7.229 M", "12.35 M"]);
     }
 
     #[test]

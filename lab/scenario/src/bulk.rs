@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::accounting::{Part, Step};
 use crate::handshake::{Pair, rules};
 use crate::ledger::Ledger;
-use crate::library::{Endpoint, Library, Result};
+use crate::library::{Endpoint, Library, Result, Unable};
 use crate::protocol::Measurement;
 use crate::row::Row;
 use crate::worker::Prepared;
@@ -139,5 +139,11 @@ impl<L: Library> Prepared for Bulk<L> {
             done: self.done.clone(),
             ..Measurement::default()
         })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).try_for_each(|_| self.transfer()).map_err(Unable::Failed)?;
+        let repetitions = count * self.writes as u64;
+        Ok(Measurement { repetitions, done: self.done.clone(), ..Measurement::default() })
     }
 }

@@ -1,6 +1,6 @@
 //! A worker around a [`Library`]: which task is done by which loop.
 //!
-//! Must not know: how a loop times. Next: `handshake.rs`, `bulk.rs`, `threads.rs`, `memory.rs`.
+//! Must not know: how a loop times. Next: `handshake.rs`, `bulk.rs`, `threads.rs`, `memory.rs`, `loading.rs`.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -9,11 +9,13 @@ use crate::accounting::Accounting;
 use crate::allocations::Allocations;
 use crate::bulk::Bulk;
 use crate::files::Files;
-use crate::handshake::{Handshakes, SetUps};
+use crate::handshake::Handshakes;
 use crate::library::{Library, Result, Unable};
+use crate::loading::Loading;
 use crate::memory::Memory;
 use crate::protocol::{About, NO_PROGRAM, VERSION};
 use crate::row::{Row, Task};
+use crate::set_up::SetUps;
 use crate::threads::Threads;
 use crate::worker::{Prepared, Worker};
 
@@ -39,7 +41,7 @@ where
     L: Library + 'static,
 {
     fn about(&self) -> About {
-        About { protocol: VERSION, program: L::PROGRAM, ..L::about() }
+        About { protocol: VERSION, program: L::PROGRAM, repeats: true, ..L::about() }
     }
 
     fn prepare(
@@ -62,10 +64,12 @@ where
                 };
                 Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?)
             }
+            Task::Instructions => return Err(Unable::cannot("it is asked for as what is counted")),
             Task::Memory => {
                 let counter = Allocations::open()?;
                 Box::new(Memory::new(library, row, counter).map_err(Unable::Failed)?)
             }
+            Task::Loading => Box::new(Loading::new(library, row, files)?),
         };
         Ok(prepared)
     }

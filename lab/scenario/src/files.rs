@@ -50,6 +50,12 @@ impl Files {
         self.of(chain, "root.pem")
     }
 
+    /// [`crate::row::ROOTS`] roots of different names, this chain's as the last.
+    #[must_use]
+    pub fn roots(&self, chain: Chain) -> PathBuf {
+        self.of(chain, "roots.pem")
+    }
+
     /// The name to ask for.
     #[must_use]
     pub fn server_name(&self) -> &'static str {

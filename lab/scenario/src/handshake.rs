@@ -15,7 +15,7 @@ use crate::accounting::{Accounting, Part, Rules, Side, Step};
 use crate::check::{check, describe};
 use crate::distribution::Distribution;
 use crate::ledger::Ledger;
-use crate::library::{Endpoint, Library, Result};
+use crate::library::{Endpoint, Library, Result, Unable};
 use crate::protocol::Measurement;
 use crate::row::{Row, Task};
 use crate::worker::Prepared;
@@ -129,13 +129,22 @@ impl<L: Library> Pair<L> {
         Ok((client, server))
     }
 
+    /// Another library of the same kind for the connections to come.
+    pub(crate) fn lend(&mut self, library: &Arc<L>) {
+        self.library = Arc::clone(library);
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.ledger.reset();
+    }
+
     /// Nanoseconds of client and server so far, creation included.
     pub(crate) fn spent(&self, repetitions: u64) -> [f64; 2] {
         [[Part::CreateClient, Part::Client], [Part::CreateServer, Part::Server]]
             .map(|parts| parts.iter().map(|part| self.ledger.nanoseconds(*part, repetitions)).sum())
     }
 
-    fn drop_both(&mut self, client: L::Client, server: L::Server) {
+    pub(crate) fn drop_both(&mut self, client: L::Client, server: L::Server) {
         self.ledger.step(Step::Drop(Side::Client), || drop(client));
         self.ledger.step(Step::Drop(Side::Server), || drop(server));
     }
@@ -179,6 +188,11 @@ impl<L: Library> Handshakes<L> {
         };
         Ok(Self { pair, done })
     }
+
+    /// What connects, warmed up, and what it agreed on.
+    pub(crate) fn into_parts(self) -> (Pair<L>, BTreeMap<String, String>) {
+        (self.pair, self.done)
+    }
 }
 
 impl<L: Library> Prepared for Handshakes<L> {
@@ -212,58 +226,14 @@ impl<L: Library> Prepared for Handshakes<L> {
             done: self.done.clone(),
         })
     }
-}
 
-/// Connections made ready and dropped without a byte on the wire.
-pub(crate) struct SetUps<L: Library> {
-    pair: Pair<L>,
-    done: BTreeMap<String, String>,
-}
-
-impl<L: Library> SetUps<L> {
-    pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
-        // That these connections would work is part of what the row says.
-        let mut handshakes = Handshakes::new(library, row)?;
-        for _ in 0..100 {
-            handshakes.pair.set_up()?;
-        }
-        Ok(Self { pair: handshakes.pair, done: handshakes.done })
-    }
-}
-
-impl<L: Library> Pair<L> {
-    fn set_up(&mut self) -> Result<()> {
-        let (library, ledger) = (&self.library, &mut self.ledger);
-        ledger.begin();
-        let client = ledger.step(Step::Create(Side::Client), || library.client())?;
-        let server = ledger.step(Step::Create(Side::Server), || library.server())?;
-        self.drop_both(client, server);
-        Ok(())
-    }
-}
-
-impl<L: Library> Prepared for SetUps<L> {
-    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
         let pair = &mut self.pair;
-        pair.ledger.reset();
-        let (start, mut repetitions) = (Instant::now(), 0);
-        while repetitions == 0 || start.elapsed() < budget {
-            pair.set_up()?;
-            repetitions += 1;
+        let resumed = pair.row.resumption.is_some();
+        for _ in 0..count {
+            let (client, server) = pair.connect(resumed).map_err(Unable::Failed)?;
+            pair.drop_both(client, server);
         }
-        let sum = |create, end| {
-            pair.ledger.nanoseconds(create, repetitions) + pair.ledger.nanoseconds(end, repetitions)
-        };
-        let sides = [
-            ("client".to_owned(), sum(Part::CreateClient, Part::DropClient)),
-            ("server".to_owned(), sum(Part::CreateServer, Part::DropServer)),
-        ];
-        Ok(Measurement {
-            repetitions,
-            sides: sides.into(),
-            parts: pair.parts(repetitions),
-            done: self.done.clone(),
-            ..Measurement::default()
-        })
+        Ok(Measurement { repetitions: count, done: self.done.clone(), ..Measurement::default() })
     }
 }

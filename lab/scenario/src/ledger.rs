@@ -4,6 +4,7 @@
 
 use crate::accounting::{PARTS, Part, Rules, Step};
 use crate::meter::Meter;
+use crate::spans::{self, Span};
 
 /// Adds up steps by the rules. Steps in a row that are added to the same part are one span, as in the
 /// programs; in neutral accounting each is its own.
@@ -17,7 +18,19 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, meter: Meter::with_clock(rules.clock()), open: None, spans_left: 0 }
+        let meter = Meter::with_clock(rules.clock());
+        Self { rules, meter, open: None, spans_left: 0 }
+    }
+
+    /// Whose the instructions of a part are.
+    fn span(&self, part: Option<Part>) -> Span {
+        match part {
+            Some(Part::CreateClient | Part::Client) => Span::Client,
+            Some(Part::CreateServer | Part::Server) => Span::Server,
+            Some(Part::Send) => Span::Send,
+            Some(Part::Receive) => Span::Receive,
+            Some(Part::DropClient | Part::DropServer) | None => Span::Nobody,
+        }
     }
 
     /// Forgets what was measured.
@@ -34,6 +47,9 @@ impl Ledger {
     /// Does a step and counts it as the rules say.
     pub(crate) fn step<T>(&mut self, step: Step, action: impl FnOnce() -> T) -> T {
         let part = self.rules.part(step);
+        if spans::are_counted() {
+            return self.span(part).run(action);
+        }
         if self.open.is_none() || self.open != part {
             self.close();
             self.begin_span(part);

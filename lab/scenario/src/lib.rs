@@ -9,7 +9,8 @@
 //! | see what a handshake is held to | `check.rs` |
 //! | see which spans count, and for whom | `accounting.rs` |
 //! | know what the series of OpenSSL is asked | [`series`] |
-//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs` |
+//! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs`, `loading.rs` |
+//! | see how its instructions are counted | `spans.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
 
@@ -23,14 +24,19 @@ mod files;
 mod handshake;
 mod ledger;
 mod library;
+mod loading;
 mod memory;
 mod meter;
 pub mod protocol;
+mod registry;
 pub mod row;
 pub mod rows;
 pub mod series;
+mod set_up;
+mod spans;
 mod threads;
 mod version;
+mod wire;
 mod worker;
 
 pub use accounting::{Accounting, Program};
@@ -38,9 +44,12 @@ pub use distribution::Distribution;
 pub use driven::Driven;
 pub use files::Files;
 pub use library::{Endpoint, Library, Outcome, Result, Sink, Unable};
+pub use loading::{Key, Loaded, Material};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
-pub use row::{Chain, Group, Resumption, Row, Scheme, Suite, Task, Unit, Version};
+pub use row::{Chain, Group, Load, Resumption, Row, Scheme, Suite, Task, Unit, Version};
+pub use spans::Span;
 pub use threads::{Strand, Threads, at_once, together};
 pub use version::locked_version;
+pub use wire::Wire;
 pub use worker::{Prepared, Worker, serve};

@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::accounting::Program;
 use crate::files::Files;
+use crate::loading::{Loaded, Material};
 use crate::protocol::About;
 use crate::row::{Group, Row, Scheme, Suite, Version};
 
@@ -47,6 +48,16 @@ pub trait Library: Sized + Send + Sync {
     /// # Errors
     /// The library's.
     fn server(&self) -> Result<Self::Server>;
+
+    /// Timed: makes anew what the row loads. A configuration takes the place of its side's; the other side's is
+    /// shared with `self`.
+    ///
+    /// # Errors
+    /// [`Unable::Cannot`] if the library has no call for it.
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let _ = (row, material);
+        Err(Unable::cannot("this worker loads nothing by itself"))
+    }
 }
 
 /// One end of a connection.

@@ -39,6 +39,13 @@ pub enum Request<R = Row> {
         /// For about so long, and at least once.
         milliseconds: u64,
     },
+    /// Do the row that was prepared without a clock, for a program that counts from outside what each side does.
+    /// Asked only of workers that say that they do it. Answered by [`Reply::Measured`] without figures, or
+    /// by [`Reply::Cannot`].
+    Repeat {
+        /// So often; bulk rows of small writes: so many batches of them.
+        count: u64,
+    },
     /// Go away. Not answered.
     Quit,
 }
@@ -80,6 +87,9 @@ pub struct About {
     pub interface: String,
     /// The compiler of the worker and what it was told, as far as the worker knows.
     pub build: String,
+    /// Whether it answers [`Request::Repeat`], with each side's work in a function of its own as in `spans.rs`.
+    #[serde(default)]
+    pub repeats: bool,
     /// The program that it follows in published accounting. Without one it is not asked for that.
     #[serde(default)]
     pub program: Option<Program>,

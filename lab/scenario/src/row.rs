@@ -46,6 +46,8 @@ pub struct Row {
     /// Memory: how many connections are open when what is resident is looked at, growing. The last but
     /// one is how many handshakes are open at once.
     pub connections: Vec<usize>,
+    /// Loading: what is loaded.
+    pub load: Option<Load>,
 }
 
 /// What is done and timed.
@@ -65,7 +67,14 @@ pub enum Task {
     Latency,
     /// What connections take up: bytes for each, and how often memory was asked for.
     Memory,
+    /// Something made from PEM, anew each time: the sides of [`LOADING`].
+    Loading,
+    /// Instructions of each side: of a handshake, or of a write if the row says how large one is.
+    Instructions,
 }
+
+/// What is judged of loading: that alone, and together with the first use, which a library may put work off to.
+pub const LOADING: [&str; 2] = ["load", "load and use"];
 
 /// What a side's figure counts. Less is better in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +89,8 @@ pub enum Unit {
     Bytes,
     /// A number of things.
     Count,
+    /// Instructions of one repetition.
+    Instructions,
 }
 
 /// The percentiles of a distribution that are judged; others are told.
@@ -131,6 +142,22 @@ macro_rules! named {
         }
     };
 }
+
+named!(
+    /// What is loaded from PEM in memory, and what its first use is.
+    Load {
+        /// A private key; a signature of the row's scheme.
+        Key = "a private key",
+        /// A server's configuration from the row's chain and its key; the server's side of a handshake.
+        Server = "a server's configuration",
+        /// A client's configuration that trusts [`ROOTS`] roots, the row's as the last; the client's side of a
+        /// handshake, and in it a chain up to that root.
+        Roots = "a client's configuration",
+    }
+);
+
+/// How many roots a client is given to trust in rows of loading.
+pub const ROOTS: usize = 150;
 
 named!(
     /// A protocol version.
@@ -229,7 +256,9 @@ impl Row {
             Task::Bulk => vec!["send".to_owned(), "receive".to_owned()],
             Task::Threads => self.threads.iter().map(|count| threads(*count)).collect(),
             Task::Latency => of_both(&JUDGED.map(|(name, _)| name)),
+            Task::Instructions => self.counted().sides(),
             Task::Memory => [of_both(&MEMORY), vec![RESIDENT.to_owned()]].concat(),
+            Task::Loading => LOADING.map(str::to_owned).to_vec(),
         }
     }
 
@@ -239,10 +268,22 @@ impl Row {
         match self.task {
             Task::Handshake | Task::SetUp | Task::Threads => Unit::Rate,
             Task::Bulk => Unit::Throughput,
-            Task::Latency => Unit::Time,
+            Task::Latency | Task::Loading => Unit::Time,
             Task::Memory if side.ends_with(ALLOCATIONS) => Unit::Count,
             Task::Memory => Unit::Bytes,
+            Task::Instructions => Unit::Instructions,
         }
+    }
+
+    /// The row as a worker does it in one thread while a program around it counts or watches.
+    #[must_use]
+    pub fn counted(&self) -> Self {
+        let task = match self.task {
+            Task::Instructions if self.write_size > 0 => Task::Bulk,
+            Task::Instructions | Task::Threads | Task::Latency => Task::Handshake,
+            task => task,
+        };
+        Self { task, ..self.clone() }
     }
 
     /// The groups to configure on both sides, best first: the row's, and the curve of an ECDSA leaf
@@ -266,9 +307,16 @@ impl Row {
     /// What the row is about, in one line.
     #[must_use]
     pub fn title(&self) -> String {
+        if let Some(load) = self.load {
+            return match load {
+                Load::Key => format!("{load}, {}", self.chain),
+                Load::Server => format!("{load} from a chain of three and its key, {}", self.chain),
+                Load::Roots => format!("{load} that trusts {ROOTS} roots"),
+            };
+        }
         let mut parts = vec![format!("TLS {}", self.version)];
         parts.push(match (self.task, self.resumption, self.version) {
-            (Task::Bulk, ..) => format!("{}, {}", self.suite, bytes(self.write_size)),
+            _ if self.write_size > 0 => format!("{}, {}", self.suite, bytes(self.write_size)),
             (Task::SetUp, ..) => "a connection made and dropped".to_owned(),
             (_, None, _) => "full".to_owned(),
             (_, Some(Resumption::Stateful), Version::Tls12) => "by session id".to_owned(),
@@ -276,10 +324,13 @@ impl Row {
             (_, Some(Resumption::Stateful), _) => "by stateful ticket".to_owned(),
             (_, Some(Resumption::Stateless), _) => "by stateless ticket".to_owned(),
         });
-        if self.task != Task::Bulk {
+        if self.write_size == 0 {
             let key_exchange = self.version == Version::Tls13 || self.resumption.is_none();
             parts.extend(key_exchange.then(|| self.group.to_string()));
             parts.extend(self.resumption.is_none().then(|| self.chain.to_string()));
+            // The others have AES-256-GCM.
+            let usual = self.suite.name().contains("AES_256_GCM");
+            parts.extend((!usual).then(|| self.suite.to_string()));
         }
         if self.early_data > 0 {
             parts.push(format!("0-RTT data, {}", bytes(self.early_data)));

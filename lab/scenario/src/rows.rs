@@ -3,7 +3,7 @@
 //! A new row is a new line here; a worker that cannot do it says so. Must not know: libraries.
 
 use crate::accounting::Accounting;
-use crate::row::{Chain, Group, Resumption, Row, Suite, Task, Version};
+use crate::row::{Chain, Group, Load, Resumption, Row, Suite, Task, Version};
 
 /// One write of the bulk rows, in bytes.
 const MIB: usize = 1 << 20;
@@ -20,9 +20,11 @@ pub fn all() -> Vec<Row> {
     mutual(&mut rows);
     resumed(&mut rows);
     set_up(&mut rows);
+    loading(&mut rows);
     threads(&mut rows);
     latency(&mut rows);
     memory(&mut rows);
+    instructions(&mut rows);
     rows
 }
 
@@ -106,6 +108,29 @@ fn full(rows: &mut Vec<Row>) {
             rows.push(Row { quick, ..authenticated("full", version, group, chain) });
         }
     }
+    other_suites(rows);
+}
+
+/// Full handshakes whose suite is not AES-256-GCM: all that the peers share in TLS 1.2, with X25519, and those
+/// of TLS 1.3.
+fn other_suites(rows: &mut Vec<Row>) {
+    use Suite as S;
+    let (rsa, ecdsa, hybrid) = (Chain::Rsa2048, Chain::EcdsaP256, Group::X25519MlKem768);
+    let (tls12, tls13) = ((Version::Tls12, Group::X25519), (Version::Tls13, hybrid));
+    for (name, (version, group), chain, suite) in [
+        ("aes128", tls12, rsa, S::EcdheRsaAes128GcmSha256),
+        ("aes128", tls12, ecdsa, S::EcdheEcdsaAes128GcmSha256),
+        ("chacha20", tls12, rsa, S::EcdheRsaChaCha20Poly1305),
+        ("chacha20", tls12, ecdsa, S::EcdheEcdsaChaCha20Poly1305),
+        ("aes128", tls13, ecdsa, S::Aes128GcmSha256),
+        ("chacha20", tls13, ecdsa, S::ChaCha20Poly1305Sha256),
+    ] {
+        rows.push(Row {
+            id: format!("full-{}-{chain}-{name}", digits(version)),
+            suite,
+            ..authenticated("full", version, group, chain)
+        });
+    }
 }
 
 fn mutual(rows: &mut Vec<Row>) {
@@ -156,6 +181,24 @@ fn set_up(rows: &mut Vec<Row>) {
             task: Task::SetUp,
             group,
             ..row("set-up", format!("setup-{}-{}", digits(version), short(group)), version)
+        });
+    }
+}
+
+fn loading(rows: &mut Vec<Row>) {
+    for (name, load, chain) in [
+        ("key", Load::Key, Chain::Rsa2048),
+        ("key", Load::Key, Chain::EcdsaP256),
+        ("server", Load::Server, Chain::Rsa2048),
+        ("server", Load::Server, Chain::EcdsaP256),
+        ("roots", Load::Roots, Chain::EcdsaP256),
+    ] {
+        rows.push(Row {
+            quick: load == Load::Roots,
+            task: Task::Loading,
+            chain,
+            load: Some(load),
+            ..row("loading", format!("load-{name}-{chain}"), Version::Tls13)
         });
     }
 }
@@ -220,6 +263,40 @@ fn memory(rows: &mut Vec<Row>) {
     }
 }
 
+/// The published rows. Not in a quick run: they are counted in an emulator.
+fn instructions(rows: &mut Vec<Row>) {
+    let section = "instructions";
+    let mut counted = Vec::new();
+    for (name, version, suite) in [
+        ("12-aes128", Version::Tls12, Suite::EcdheRsaAes128GcmSha256),
+        ("12-aes256", Version::Tls12, Suite::EcdheRsaAes256GcmSha384),
+        ("13-aes128", Version::Tls13, Suite::Aes128GcmSha256),
+        ("13-aes256", Version::Tls13, Suite::Aes256GcmSha384),
+    ] {
+        let row = row(section, format!("{section}-{name}"), version);
+        counted.push(Row { suite, write_size: MIB, ..row });
+    }
+    for (version, group) in [KEY_EXCHANGES[0], KEY_EXCHANGES[2]] {
+        for chain in [Chain::Rsa2048, Chain::EcdsaP256] {
+            let id = format!("{section}-{}-{chain}", digits(version));
+            counted.push(Row { id, ..authenticated(section, version, group, chain) });
+        }
+    }
+    for (version, group, resumption, name) in [
+        (Version::Tls12, Group::X25519, Resumption::Stateful, "stateful"),
+        (Version::Tls12, Group::X25519, Resumption::Stateless, "stateless"),
+        (Version::Tls13, Group::X25519MlKem768, Resumption::Stateless, "stateless"),
+    ] {
+        counted.push(Row {
+            group,
+            resumption: Some(resumption),
+            tickets: u8::from(resumption == Resumption::Stateless),
+            ..row(section, format!("{section}-{}-{name}", digits(version)), version)
+        });
+    }
+    rows.extend(counted.into_iter().map(|row| Row { task: Task::Instructions, ..row }));
+}
+
 const KEY_EXCHANGES: [(Version, Group); 3] = [
     (Version::Tls12, Group::X25519),
     (Version::Tls13, Group::X25519),
@@ -260,6 +337,7 @@ fn row(section: &str, id: String, version: Version) -> Row {
         write_size: 0,
         threads: vec![1],
         connections: Vec::new(),
+        load: None,
     }
 }
 
@@ -290,7 +368,8 @@ mod tests {
         let ids: HashSet<_> = rows.iter().map(|row| &row.id).collect();
         assert_eq!(ids.len(), rows.len());
         for row in &rows {
-            assert!(rows.iter().any(|each| each.section == row.section && each.quick), "{row:?}");
+            let quick = rows.iter().any(|each| each.section == row.section && each.quick);
+            assert_eq!(quick, row.section != "instructions", "{row:?}");
         }
     }
 

@@ -15,6 +15,7 @@ use crate::files::Files;
 use crate::library::{Result, Unable};
 use crate::protocol::{About, Measurement, Reply, Request};
 use crate::row::Row;
+use crate::spans;
 
 /// What answers the controller.
 pub trait Worker<R = Row> {
@@ -36,6 +37,15 @@ pub trait Prepared {
     /// # Errors
     /// If anything goes wrong or not as asked.
     fn measure(&mut self, budget: Duration) -> Result<Measurement>;
+
+    /// Does the row so often, or so many batches of it, within [`crate::Meter::time`] as ever. The result has no figures.
+    ///
+    /// # Errors
+    /// [`Unable::Cannot`] if the row is not one of repetitions.
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        _ = count;
+        Err(Unable::cannot("it is no row of repetitions in one thread"))
+    }
 
     /// In how many parts a measurement is made. What stops the process for a moment spoils one or two of
     /// them, not their median.
@@ -98,6 +108,14 @@ fn answer<R>(
             Some(row) => match measure(row.as_mut(), Duration::from_millis(milliseconds)) {
                 Ok(measurement) => Reply::Measured(measurement),
                 Err(error) => Reply::Failed { why: error.to_string() },
+            },
+            None => Reply::Failed { why: "no row is prepared".to_owned() },
+        },
+        Request::Repeat { count } => match prepared {
+            Some(row) => match spans::repetitions(|| row.repeat(count)) {
+                Ok(measurement) => Reply::Measured(measurement),
+                Err(Unable::Cannot(why)) => Reply::Cannot { why },
+                Err(Unable::Failed(error)) => Reply::Failed { why: error.to_string() },
             },
             None => Reply::Failed { why: "no row is prepared".to_owned() },
         },
@@ -166,6 +184,13 @@ mod tests {
             let sides = [("client".to_owned(), time)].into();
             Ok(Measurement { repetitions, sides, ..Measurement::default() })
         }
+
+        fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+            match count {
+                0 => Err(Unable::cannot("not once")),
+                _ => Ok(Measurement { repetitions: count, ..Measurement::default() }),
+            }
+        }
     }
 
     fn talk(requests: &[Request]) -> Vec<Reply> {
@@ -193,6 +218,18 @@ mod tests {
         assert_eq!(measured.repetitions, 80);
         // Of 1, 2, 4, 5, 6, 7, 8 and the spoilt one.
         assert_eq!(measured.sides["client"], 5.5);
+    }
+
+    #[test]
+    fn a_row_is_repeated_as_often_as_asked() {
+        let repeat = |count| Request::Repeat { count };
+        let replies = talk(&[repeat(3), prepare("full"), repeat(3), repeat(0)]);
+        let [Reply::Failed { .. }, Reply::Ready, Reply::Measured(done), Reply::Cannot { .. }] =
+            &replies[..]
+        else {
+            panic!("{replies:?}");
+        };
+        assert_eq!(*done, Measurement { repetitions: 3, ..Measurement::default() });
     }
 
     #[test]

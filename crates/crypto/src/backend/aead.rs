@@ -36,6 +36,20 @@ impl AeadContext {
         Ok(Self(unsafe { cell.assume_init() }))
     }
 
+    /// Another key in the same box, once the old one is wiped.
+    pub(crate) fn renew(self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        let cell = Box::into_raw(self.0);
+        // SAFETY: initialised and ours alone; after this it is memory of that layout and nothing more,
+        // which is what the box is given back as.
+        let mut cell = unsafe {
+            ptr::drop_in_place(cell);
+            Box::from_raw(cell.cast::<MaybeUninit<Cell>>())
+        };
+        Cell::init(&mut cell, algorithm, key)?;
+        // SAFETY: `init` succeeded, so the cell is initialised.
+        Ok(Self(unsafe { cell.assume_init() }))
+    }
+
     /// Encrypts `input` into `out` (equal lengths), then `extra` and the tag into `tail`
     /// (`extra.len() + TAG_LEN`).
     #[inline]
@@ -245,5 +259,26 @@ mod tests {
     #[test]
     fn a_failed_init_makes_no_cell() {
         assert!(AeadContext::new(AeadAlgorithm::Aes128Gcm, &[0; 15]).is_err());
+        let context = AeadContext::new(AeadAlgorithm::Aes128Gcm, &[0; 16]).unwrap();
+        assert!(context.renew(AeadAlgorithm::Aes256Gcm, &[0; 16]).is_err());
+    }
+
+    #[test]
+    fn a_renewed_context_is_that_of_its_new_key_in_the_old_box() {
+        let tag = |context: &AeadContext| {
+            let mut tag = [0; TAG_LEN];
+            context.seal_in_place(&[0; 12], b"", &mut [], &mut tag).unwrap();
+            tag
+        };
+        for algorithm in
+            [AeadAlgorithm::Aes128Gcm, AeadAlgorithm::Aes256Gcm, AeadAlgorithm::ChaCha20Poly1305]
+        {
+            let key = &[7; 32][..algorithm.key_len()];
+            let old = AeadContext::new(AeadAlgorithm::Aes256Gcm, &[1; 32]).unwrap();
+            let place = &raw const *old.0;
+            let renewed = old.renew(algorithm, key).unwrap();
+            assert_eq!(&raw const *renewed.0, place);
+            assert_eq!(tag(&renewed), tag(&AeadContext::new(algorithm, key).unwrap()));
+        }
     }
 }

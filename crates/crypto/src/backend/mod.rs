@@ -44,6 +44,7 @@ pub(crate) mod ml_dsa;
 pub(crate) mod pkey;
 pub(crate) mod rsa;
 pub(crate) mod sha;
+pub(crate) mod wiped;
 pub(crate) mod x25519;
 
 use core::ffi::c_int;

@@ -12,6 +12,7 @@ mod keys;
 mod parts;
 
 use core::fmt;
+use core::ops::Range;
 
 use keys::{ClassicKey, encapsulate, generate_kem};
 
@@ -43,11 +44,24 @@ pub enum KeyExchangeAlgorithm {
 }
 
 impl KeyExchangeAlgorithm {
+    /// The length of the longest share, of either side: a point on P-384 and what ML-KEM-1024 sends.
+    pub const MAX_SHARE_LEN: usize = 97 + 1568;
+
     /// The length of the share of whoever speaks first.
     #[must_use]
     pub fn client_share_len(self) -> usize {
         let parts = self.parts();
         parts.classic_share_len() + parts.kem.map_or(0, Kem::public_key_len)
+    }
+
+    /// The classic half of a hybrid and its place in a client's share, for that part may be offered on
+    /// its own too.
+    #[must_use]
+    pub fn classic(self) -> Option<(Self, Range<usize>)> {
+        let parts = self.parts();
+        let (classic, kem) = (parts.classic?, parts.kem?);
+        let start = if parts.kem_first { kem.public_key_len() } else { 0 };
+        Some((classic.algorithm(), start..start + classic.share_len()))
     }
 
     /// The length of the response.
@@ -75,9 +89,29 @@ impl KeyExchange {
     ///
     /// [`CryptoError::Internal`] when the generator fails.
     pub fn generate(algorithm: KeyExchangeAlgorithm) -> Result<Self, CryptoError> {
-        let parts = algorithm.parts();
         let mut share = vec![0; algorithm.client_share_len()];
-        let halves = parts.split_mut(&mut share);
+        let mut exchange = Self::generate_into(algorithm, &mut share)?;
+        exchange.0.share = share;
+        Ok(exchange)
+    }
+
+    /// Makes a fresh key pair and writes its share to `share`, of
+    /// [`KeyExchangeAlgorithm::client_share_len`] bytes. It keeps no copy: [`Self::public_share`] is
+    /// empty.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::BufferTooSmall`] when `share` has another length; [`CryptoError::Internal`]
+    /// when the generator fails.
+    pub fn generate_into(
+        algorithm: KeyExchangeAlgorithm,
+        share: &mut [u8],
+    ) -> Result<Self, CryptoError> {
+        if share.len() != algorithm.client_share_len() {
+            return Err(CryptoError::BufferTooSmall);
+        }
+        let parts = algorithm.parts();
+        let halves = parts.split_mut(share);
         let classic = match parts.classic {
             Some(classic) => Some(ClassicKey::generate(classic, halves.classic)?),
             None => None,
@@ -86,7 +120,7 @@ impl KeyExchange {
             Some(kem) => Some(generate_kem(kem, halves.kem)?),
             None => None,
         };
-        Ok(Self(Box::new(Inner { algorithm, classic, kem, share })))
+        Ok(Self(Box::new(Inner { algorithm, classic, kem, share: Vec::new() })))
     }
 
     /// The key pair of a published private key, for replaying traces.
@@ -123,13 +157,11 @@ impl KeyExchange {
     }
 
     /// The classic half of a hybrid: its algorithm and its part of the share, which may be offered
-    /// on its own too.
+    /// on its own too. `None` also if the share was not kept.
     #[must_use]
     pub fn classic(&self) -> Option<(KeyExchangeAlgorithm, &[u8])> {
-        let parts = self.0.algorithm.parts();
-        let (classic, kem) = (parts.classic?, parts.kem?);
-        let start = if parts.kem_first { kem.public_key_len() } else { 0 };
-        Some((classic.algorithm(), &self.0.share[start..start + classic.share_len()]))
+        let (classic, place) = self.0.algorithm.classic()?;
+        Some((classic, self.0.share.get(place)?))
     }
 
     /// Agrees with the peer's response.
@@ -180,11 +212,29 @@ impl KeyExchange {
         algorithm: KeyExchangeAlgorithm,
         client_share: &[u8],
     ) -> Result<(Vec<u8>, SharedSecret), CryptoError> {
+        let mut share = vec![0; algorithm.server_share_len()];
+        let secret = Self::respond_into(algorithm, client_share, &mut share)?;
+        Ok((share, secret))
+    }
+
+    /// As [`Self::respond`], with our share written to `share`, of
+    /// [`KeyExchangeAlgorithm::server_share_len`] bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::respond`], and [`CryptoError::BufferTooSmall`] when `share` has another length.
+    pub fn respond_into(
+        algorithm: KeyExchangeAlgorithm,
+        client_share: &[u8],
+        share: &mut [u8],
+    ) -> Result<SharedSecret, CryptoError> {
+        if share.len() != algorithm.server_share_len() {
+            return Err(CryptoError::BufferTooSmall);
+        }
         let parts = algorithm.parts();
         let peer = parts.split(client_share, parts.kem.map_or(0, Kem::public_key_len))?;
-        let mut share = vec![0; algorithm.server_share_len()];
-        let own = parts.split_mut(&mut share);
-        let secret = parts.shared_secret(|secret| {
+        let own = parts.split_mut(share);
+        parts.shared_secret(|secret| {
             if let Some(classic) = parts.classic {
                 ClassicKey::generate(classic, own.classic)?.agree(peer.classic, secret.classic)?;
             }
@@ -192,8 +242,7 @@ impl KeyExchange {
                 Some(kem) => encapsulate(kem, peer.kem, own.kem, secret.kem),
                 None => Ok(()),
             }
-        })?;
-        Ok((share, secret))
+        })
     }
 }
 

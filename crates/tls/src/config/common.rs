@@ -288,10 +288,13 @@ impl Common {
     }
 
     /// The schemes to offer to a peer with which this is the highest version possible.
-    pub(crate) fn schemes_for(&self, version: ProtocolVersion) -> Vec<SignatureScheme> {
+    pub(crate) fn schemes_for(
+        &self,
+        version: ProtocolVersion,
+    ) -> impl Iterator<Item = SignatureScheme> {
         let tls13 = version == ProtocolVersion::TLS1_3;
-        let fits = |scheme: &SignatureScheme| tls13 || !scheme::is_for_tls13_only(*scheme);
-        self.signature_schemes.iter().copied().filter(fits).collect()
+        let fits = move |scheme: &SignatureScheme| tls13 || !scheme::is_for_tls13_only(*scheme);
+        self.signature_schemes.iter().copied().filter(fits)
     }
 
     /// The compressions in which a peer may send its certificate.

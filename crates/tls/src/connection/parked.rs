@@ -29,7 +29,7 @@ impl Sender {
     /// The key is at hand afterwards.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.sealer.protection_mut(), self.keys.as_ref())
+        wake(self.sealer.protection_mut(), self.keys.get())
     }
 }
 

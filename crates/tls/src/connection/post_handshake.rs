@@ -17,7 +17,7 @@ use super::link::Link;
 use super::tickets::TicketTaker;
 use crate::config::policy::Side;
 use crate::error::{Error, Misuse, Peer};
-use crate::keys::direction::Keys;
+use crate::keys::direction::{KeyCell, Keys};
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
@@ -27,7 +27,7 @@ pub(crate) struct PostHandshake {
     pub(super) side: Side,
     pub(super) version: ProtocolVersion,
     /// Where the key comes from, again after it was parked; in TLS 1.3 the next one too.
-    pub(super) keys: Option<Keys>,
+    pub(super) keys: KeyCell,
     /// Client: what takes tickets, if they are wanted.
     pub(super) tickets: Option<Box<TicketTaker>>,
     /// Where certificates may be asked for.
@@ -49,7 +49,7 @@ impl PostHandshake {
     pub(crate) fn new(
         side: Side,
         version: ProtocolVersion,
-        keys: Option<Keys>,
+        keys: KeyCell,
         tickets: Option<Box<TicketTaker>>,
         authentication: Option<Box<Authentication>>,
     ) -> Self {
@@ -67,7 +67,7 @@ impl PostHandshake {
     }
 
     pub(crate) fn keys(&self) -> Option<&Keys> {
-        self.keys.as_ref()
+        self.keys.get()
     }
 
     /// Application data arrived: no handshake message may be half there. RFC 9846 5.1
@@ -139,7 +139,7 @@ impl PostHandshake {
             ContentType::HANDSHAKE => {
                 self.joiner.push(content);
                 while let Some(message) = self.joiner.next()? {
-                    self.message(&message, opener, link)?;
+                    self.message(message.bytes(), opener, link)?;
                 }
                 // A large message that has no place need not come whole to be refused: nobody would wait for
                 // the rest of it.
@@ -175,7 +175,7 @@ impl PostHandshake {
         if self.version != ProtocolVersion::TLS1_3 {
             return Err(self.out_of_place(kind));
         }
-        let secret = self.keys.as_ref().and_then(Keys::traffic_secret);
+        let secret = self.keys.get().and_then(Keys::traffic_secret);
         if let (Some(authentication), Some(secret)) = (&mut self.authentication, secret) {
             if authentication.take(kind, message, secret)? {
                 return Ok(());
@@ -229,7 +229,7 @@ impl PostHandshake {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
-        let Some(Keys::Tls13(secret)) = &mut self.keys else {
+        let Some(Keys::Tls13(secret)) = self.keys.get_mut() else {
             return Err(Peer::UnexpectedMessage.into());
         };
         *secret = secret.next();
@@ -293,7 +293,13 @@ mod tests {
 
     #[test]
     fn empty_records_do_not_end_a_row_of_warning_alerts() {
-        let mut post = PostHandshake::new(Side::Client, ProtocolVersion::TLS1_2, None, None, None);
+        let mut post = PostHandshake::new(
+            Side::Client,
+            ProtocolVersion::TLS1_2,
+            KeyCell::default(),
+            None,
+            None,
+        );
         let warning = [AlertLevel::WARNING.0, AlertDescription::USER_CANCELED.0];
         let (mut opener, link) = (Opener::new(), Link::default());
         let row = (0..1000).try_for_each(|_| {

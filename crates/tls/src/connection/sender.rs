@@ -9,7 +9,7 @@ use tercel_wire::{
 
 use super::link::Link;
 use crate::error::{Error, Local, Misuse};
-use crate::keys::direction::Keys;
+use crate::keys::direction::{KeyCell, Keys};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
@@ -19,7 +19,7 @@ pub struct Sender {
     pub(super) sealer: Sealer,
     pub(super) version: ProtocolVersion,
     /// Where the key comes from, again after [`Self::park`]; in TLS 1.3 the next one too.
-    pub(super) keys: Option<Keys>,
+    pub(super) keys: KeyCell,
     pub(super) updates: u64,
     pub(super) link: Link,
     pub(super) state: State,
@@ -47,12 +47,7 @@ pub struct Sealed {
 const CONTROL_ROOM: usize = limits::HEADER + 64;
 
 impl Sender {
-    pub(crate) fn new(
-        sealer: Sealer,
-        version: ProtocolVersion,
-        keys: Option<Keys>,
-        link: Link,
-    ) -> Self {
+    pub(crate) fn new(sealer: Sealer, version: ProtocolVersion, keys: KeyCell, link: Link) -> Self {
         Self { sealer, version, keys, updates: 0, link, state: State::Open, allowance: None }
     }
 
@@ -68,8 +63,8 @@ impl Sender {
 
     /// Seals under these keys from here on.
     pub(crate) fn install(&mut self, keys: Keys) -> Result<(), Error> {
-        self.sealer.install(keys.protection()?);
-        self.keys = Some(keys);
+        self.sealer.replace(|place| keys.replace(place))?;
+        self.keys.put(keys);
         self.allowance = None;
         Ok(())
     }
@@ -82,7 +77,7 @@ impl Sender {
     /// Early data is over before it began: back to the clear.
     pub(crate) fn abandon_key(&mut self) {
         self.sealer.uninstall();
-        self.keys = None;
+        self.keys.clear();
         self.allowance = None;
     }
 
@@ -227,7 +222,7 @@ impl Sender {
     }
 
     pub(crate) fn keys(&self) -> Option<&Keys> {
-        self.keys.as_ref()
+        self.keys.get()
     }
 
     /// Seals handshake messages made under the secret of the moment, of which no update of the key may
@@ -244,7 +239,7 @@ impl Sender {
         self.control(out)?;
         self.require_open()?;
         self.wake()?;
-        let secret = self.keys.as_ref().and_then(Keys::traffic_secret);
+        let secret = self.keys.get().and_then(Keys::traffic_secret);
         let (messages, made) = make(secret.ok_or(Misuse::WrongVersion)?)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &messages, out)?;
         Ok(made)
@@ -313,7 +308,7 @@ impl Sender {
             return Err(Local::KeyExhausted.into());
         }
         self.wake()?;
-        let Some(Keys::Tls13(secret)) = &mut self.keys else {
+        let Some(Keys::Tls13(secret)) = self.keys.get_mut() else {
             return Err(Misuse::WrongVersion.into());
         };
         if self.updates >= limits::MAX_KEY_UPDATES {

@@ -11,6 +11,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tercel_crypto::Wiped;
+
 /// Shared between a coroutine and the code that drives it.
 pub(crate) struct Mailbox<M>(Arc<Mutex<M>>);
 
@@ -29,19 +31,33 @@ impl<M> Mailbox<M> {
     }
 }
 
+/// A sequence, or a part of one, in a box: made in its place, and wiped when it is dropped.
+///
+/// A future that is made first is copied to its place whole, and a handshake's 3 KB are nearly all room for what comes
+/// later. It holds secrets, and what moving them left behind.
+pub(crate) fn boxed<F>(begin: impl FnOnce() -> F) -> Pin<Box<Wiped<F>>> {
+    let mut place = Box::into_pin(Box::<Wiped<F>>::default());
+    place.as_mut().set(begin());
+    place
+}
+
 /// A sequence that has not ended yet.
 pub(crate) struct Coroutine<T> {
-    future: Pin<Box<dyn Future<Output = T> + Send>>,
+    sequence: Pin<Box<dyn Future<Output = T> + Send>>,
 }
 
 impl<T> Coroutine<T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { future: Box::pin(future) }
+    /// The sequence that `begin` makes.
+    pub(crate) fn new<F>(begin: impl FnOnce() -> F) -> Self
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        Self { sequence: boxed(begin) }
     }
 
     /// Runs up to the next wait, or to the end.
     pub(crate) fn resume(&mut self) -> Option<T> {
-        match self.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        match self.sequence.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => Some(value),
             Poll::Pending => None,
         }

@@ -1,65 +1,28 @@
-//! Between a coroutine and its transport of records: feeds it messages, carries out its commands.
+//! Between a coroutine and its transport of records: feeds it messages, and lends it the records to send through.
 //!
-//! Another transport (QUIC's CRYPTO frames) would replace this file and leave the coroutines as they are.
-//! Must not know: what the messages say. Next: [`super::flow`].
+//! Another transport (QUIC's CRYPTO frames) would replace this file and [`super::records`], and leave the
+//! coroutines as they are. Must not know: what the messages say. Next: [`super::flow`].
 
-use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
+use tercel_wire::AlertDescription;
 
 use super::coroutine::{Coroutine, Mailbox};
 use super::established::Established;
-use super::flow::{Command, Post, Wanted};
+use super::flow::{Line, Post, Wanted};
 use super::question::Question;
+use super::records::{Fed, Records, Window};
 use crate::config::policy::Side;
 use crate::connection::Connection;
-use crate::connection::authentication::Authentication;
-use crate::connection::authentication::client::Answering;
-use crate::connection::authentication::requester::CertificateRequester;
 use crate::connection::buffer::Received;
-use crate::connection::link::Link;
-use crate::connection::post_handshake::{self, PostHandshake};
-use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
-use crate::error::{Error, Peer};
-use crate::keys::direction::Keys;
-use crate::record::frame::Expect;
-use crate::record::joiner::Joiner;
-use crate::record::limits;
-use crate::record::opener::Opener;
-use crate::record::sealer::Sealer;
+use crate::error::{Error, Misuse};
 
 /// A handshake on its way, over records.
 pub(crate) struct Driver {
     coroutine: Coroutine<Result<Established, Error>>,
     post: Mailbox<Post>,
-    side: Side,
-    version: Option<ProtocolVersion>,
-    sender: Sender,
-    opener: Opener,
-    joiner: Joiner,
-    read_keys: Option<Keys>,
-    /// Server: bytes of early data that may still come.
-    early_data_left: Option<usize>,
-    /// Whether the application may send before the handshake is complete.
-    window: Window,
-    change_cipher_specs: u8,
-    warnings_in_a_row: u8,
-}
-
-/// What an application may send while the handshake goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Window {
-    Nothing,
-    /// Client: early data.
-    Early,
-    /// Server: data ahead of the client's Finished.
-    HalfRtt,
-}
-
-/// What [`Driver::feed`] got.
-enum Fed {
-    Wanted,
-    EarlyData(Vec<u8>),
-    NotYet,
+    /// In a box, so that no key is left behind wherever the handshake was moved from. Absent only while
+    /// the coroutine runs.
+    records: Option<Box<Records>>,
 }
 
 /// Where a handshake stopped.
@@ -76,25 +39,7 @@ impl Driver {
         coroutine: Coroutine<Result<Established, Error>>,
         post: Mailbox<Post>,
     ) -> Self {
-        let mut sealer = Sealer::new();
-        if side == Side::Client {
-            // A first ClientHello may say 3.1, for the sake of old servers. RFC 9846 5.1
-            sealer.set_header_version([3, 1]);
-        }
-        Self {
-            coroutine,
-            post,
-            side,
-            version: None,
-            sender: Sender::new(sealer, ProtocolVersion::TLS1_2, None, Link::default()),
-            opener: Opener::new(),
-            joiner: Joiner::default(),
-            read_keys: None,
-            early_data_left: None,
-            window: Window::Nothing,
-            change_cipher_specs: 0,
-            warnings_in_a_row: 0,
-        }
+        Self { coroutine, post, records: Some(Box::new(Records::new(side))) }
     }
 
     pub(crate) fn advance(
@@ -103,10 +48,9 @@ impl Driver {
         out: &mut Vec<u8>,
     ) -> Result<Step, Error> {
         loop {
-            let ended = self.coroutine.resume();
-            self.carry_out(out)?;
-            if let Some(result) = ended {
-                return Ok(Step::Connected(Box::new(self.connect(result?)?)));
+            if let Some(established) = self.resume(out)? {
+                let connection = self.records()?.connect(established)?;
+                return Ok(Step::Connected(Box::new(connection)));
             }
             let wanted = self.post.open().wanted;
             if wanted == Some(Wanted::Answer) {
@@ -114,24 +58,20 @@ impl Driver {
                     return Ok(Step::Ask(question));
                 }
             }
-            match self.feed(wanted, received)? {
-                Fed::Wanted => {}
+            match self.records()?.feed(wanted, received)? {
+                Fed::Message(message) => self.post.open().message = Some(message),
+                Fed::ChangeCipherSpec => self.post.open().change_cipher_spec = true,
                 Fed::EarlyData(bytes) => return Ok(Step::EarlyData(bytes)),
                 Fed::NotYet => return Ok(Step::Receive),
             }
         }
     }
 
-    pub(crate) fn side(&self) -> Side {
-        self.side
-    }
-
     /// Seals a fatal alert as the last thing this handshake says.
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
-        let content = [AlertLevel::FATAL.0, alert.0];
-        // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
-        let sealer = self.sender.sealer();
-        let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
+        if let Some(records) = &mut self.records {
+            records.alert(alert, out);
+        }
     }
 
     pub(crate) fn post(&self) -> &Mailbox<Post> {
@@ -140,220 +80,27 @@ impl Driver {
 
     /// What an application may send through, if it may now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
-        (self.window == window).then_some(&mut self.sender)
+        self.records.as_mut()?.sender(window)
     }
 
-    /// Gets what the coroutine waits for out of the records received.
-    fn feed(&mut self, wanted: Option<Wanted>, received: &mut Received) -> Result<Fed, Error> {
-        loop {
-            if wanted == Some(Wanted::Message) {
-                if let Some(message) = self.joiner.next()? {
-                    self.post.open().message = Some(message);
-                    return Ok(Fed::Wanted);
-                }
-            } else if !self.joiner.is_empty() {
-                return Err(Peer::ExcessHandshakeData.into());
-            }
-            let Some(frame) = self.opener.frame(received.unread())? else { return Ok(Fed::NotYet) };
-            let record = received.take(frame.total);
-            let Some(opened) = self.opener.open(frame, record)? else {
-                // Also a record that is passed over may not split a message. RFC 9846 5.1
-                if !self.joiner.is_empty() {
-                    return Err(Peer::InterruptedHandshakeMessage.into());
-                }
-                continue;
-            };
-            let content = record.get(opened.plaintext).unwrap_or_default();
-            match opened.content_type {
-                // Where a change_cipher_spec must come, no message may. RFC 5246 7.1
-                ContentType::HANDSHAKE
-                    if wanted != Some(Wanted::Message) && !content.is_empty() =>
-                {
-                    return Err(Peer::UnexpectedRecord.into());
-                }
-                ContentType::HANDSHAKE => {
-                    // Only what carries something ends a row of warnings.
-                    if !content.is_empty() {
-                        self.warnings_in_a_row = 0;
-                    }
-                    self.joiner.push(content);
-                }
-                ContentType::ALERT => self.received_alert(content)?,
-                ContentType::CHANGE_CIPHER_SPEC => {
-                    if self.received_change_cipher_spec(wanted, content)? {
-                        self.post.open().change_cipher_spec = true;
-                        return Ok(Fed::Wanted);
-                    }
-                }
-                ContentType::APPLICATION_DATA if self.early_data_left.is_some() => {
-                    let bytes = content.to_vec();
-                    if let Some(bytes) = self.received_early_data(bytes)? {
-                        return Ok(Fed::EarlyData(bytes));
-                    }
-                }
-                _ => return Err(Peer::UnexpectedRecord.into()),
-            }
+    /// Runs the coroutine up to its next wait or its end, with the records in its hands, and sends what it
+    /// leaves to be sent.
+    fn resume(&mut self, out: &mut Vec<u8>) -> Result<Option<Established>, Error> {
+        self.records()?.swap_out(out);
+        self.post.open().line = self.records.take().map(Line::Records);
+        let ended = self.coroutine.resume();
+        if let Some(Line::Records(records)) = self.post.open().line.take() {
+            self.records = Some(records);
         }
+        let records = self.records()?;
+        let sent = records.end_flight();
+        records.swap_out(out);
+        sent?;
+        ended.transpose()
     }
 
-    /// Early data is counted; more than was allowed is an error. RFC 9846 4.3.10
-    fn received_early_data(&mut self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
-        if !self.joiner.is_empty() {
-            return Err(Peer::InterruptedHandshakeMessage.into());
-        }
-        let left = self.early_data_left.unwrap_or_default().checked_sub(bytes.len());
-        self.early_data_left = Some(left.ok_or(Peer::TooMuchEarlyData)?);
-        Ok((!bytes.is_empty()).then_some(bytes))
-    }
-
-    fn received_alert(&mut self, content: &[u8]) -> Result<(), Error> {
-        let version = self.version.unwrap_or(ProtocolVersion::TLS1_2);
-        let (level, description) = post_handshake::read_alert(content, version)?;
-        if description == AlertDescription::CLOSE_NOTIFY {
-            return Err(Error::ClosedInHandshake);
-        }
-        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)?;
-        // What ends nothing may not split a message either. RFC 9846 5.1
-        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
-    }
-
-    /// `true` if a TLS 1.2 handshake waited for it; the ones of TLS 1.3 mean nothing. RFC 9846 5
-    fn received_change_cipher_spec(
-        &mut self,
-        wanted: Option<Wanted>,
-        content: &[u8],
-    ) -> Result<bool, Error> {
-        if content != [1] {
-            return Err(Peer::BadChangeCipherSpec.into());
-        }
-        if !self.joiner.is_empty() {
-            return Err(Peer::InterruptedHandshakeMessage.into());
-        }
-        if wanted == Some(Wanted::ChangeCipherSpec) {
-            return Ok(true);
-        }
-        if self.version != Some(ProtocolVersion::TLS1_3) {
-            return Err(Peer::UnexpectedRecord.into());
-        }
-        self.change_cipher_specs = self.change_cipher_specs.saturating_add(1);
-        if self.change_cipher_specs > limits::MAX_CHANGE_CIPHER_SPECS {
-            return Err(Peer::TooManyChangeCipherSpecs.into());
-        }
-        Ok(false)
-    }
-
-    fn carry_out(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let (commands, outgoing) = {
-            let mut post = self.post.open();
-            (core::mem::take(&mut post.commands), core::mem::take(&mut post.outgoing))
-        };
-        let mut rest = outgoing.as_slice();
-        for command in commands {
-            match command {
-                Command::Send(length) => {
-                    // The peer has nothing to say before it has this: what waits is out of turn.
-                    // RFC 9846 2, RFC 5246 7.3
-                    if !self.joiner.is_empty() {
-                        return Err(Peer::ExcessHandshakeData.into());
-                    }
-                    let (now, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
-                    rest = later;
-                    self.sender.sealer()?.seal_to(ContentType::HANDSHAKE, now, out)?;
-                    self.sender.sealer()?.set_header_version([3, 3]);
-                }
-                Command::SendChangeCipherSpec => {
-                    self.sender.sealer()?.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], out)?;
-                }
-                Command::Negotiated(version) => self.negotiated(version),
-                Command::InstallWrite(keys) => self.install_write(keys)?,
-                Command::InstallRead(keys) => self.install_read(keys)?,
-                Command::RecordLimits { read, write } => {
-                    if let Some(bytes) = read {
-                        self.opener.set_max_plaintext(bytes);
-                    }
-                    if let Some(bytes) = write {
-                        self.sender.sealer()?.set_max_fragment(bytes);
-                    }
-                }
-                Command::ReadEarlyData { limit } => {
-                    self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
-                }
-                Command::WriteEarlyData { secret, limit } => {
-                    self.sender.install(Keys::Tls13(secret))?;
-                    self.sender.limit_to(limit);
-                    self.window = Window::Early;
-                }
-                Command::AbandonEarlyData => {
-                    self.sender.abandon_key();
-                    self.window = Window::Nothing;
-                }
-                Command::HalfRtt => self.window = Window::HalfRtt,
-                Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
-                Command::StopSkippingEarlyData => self.opener.stop_skipping(),
-                Command::Padding(padding) => self.sender.sealer()?.set_padding(padding),
-            }
-        }
-        // The buffer's memory serves the next flight.
-        let mut post = self.post.open();
-        if post.outgoing.is_empty() {
-            post.outgoing = outgoing;
-            post.outgoing.clear();
-        }
-        Ok(())
-    }
-
-    fn negotiated(&mut self, version: ProtocolVersion) {
-        self.version = Some(version);
-        let tls13 = version == ProtocolVersion::TLS1_3;
-        self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
-    }
-
-    fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
-        self.window = Window::Nothing;
-        self.sender.install(keys)
-    }
-
-    /// A message may not lie across a change of keys. RFC 9846 5.1
-    fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
-        if !self.joiner.is_empty() {
-            return Err(Peer::ExcessHandshakeData.into());
-        }
-        self.early_data_left = None;
-        self.opener.install(keys.protection()?);
-        if keys.is_tls13() && self.side == Side::Server && self.read_keys.is_none() {
-            self.opener.expect_plain_alert();
-        }
-        self.read_keys = Some(keys);
-        Ok(())
-    }
-
-    /// What is left of the handshake becomes the connection.
-    fn connect(&mut self, established: Established) -> Result<Connection, Error> {
-        // What follows the last message of a handshake is not part of it. RFC 5246 7.4.9
-        if !self.joiner.is_empty() {
-            return Err(Peer::ExcessHandshakeData.into());
-        }
-        let version = established.facts.version;
-        let link = self.sender.link();
-        let idle = Sender::new(Sealer::new(), version, None, link.clone());
-        let mut sender = core::mem::replace(&mut self.sender, idle);
-        sender.set_version(version);
-        let opener = core::mem::replace(&mut self.opener, Opener::new());
-        let keys = self.read_keys.take();
-        let answering = established
-            .answering
-            .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));
-        let requester =
-            established.requesting.map(|context| CertificateRequester::new(context.of(&link)));
-        let post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
-        let truncation = established.tolerate_truncation;
-        Ok(Connection {
-            sender,
-            receiver: Receiver::new(opener, post, link, truncation),
-            facts: established.facts,
-            exporter: established.exporter,
-            early_exporter: established.early_exporter,
-            requester,
-        })
+    /// They are here whenever the coroutine does not run; the error is for the compiler.
+    fn records(&mut self) -> Result<&mut Records, Error> {
+        self.records.as_deref_mut().ok_or_else(|| Misuse::HandshakeOver.into())
     }
 }

@@ -1,9 +1,9 @@
 //! What protocol text may do: read a message, ask a question, send, change keys.
 //!
-//! Sending and changing keys are commands, carried out in order by [`super::driver`] after the
-//! coroutine has given control back. Only [`Flow::read`], [`Flow::read_change_cipher_spec`] and
+//! What is sent waits for the end of its flight; a command is carried out at once, by what the driver
+//! lends for as long as the coroutine runs. Only [`Flow::read`], [`Flow::read_change_cipher_spec`] and
 //! [`Flow::ask`] wait.
-//! Must not know: buffers, records, versions' rules. Next: `super::tls13::server`.
+//! Must not know: buffers, records, versions' rules. Next: `super::tls13::server`, [`super::records`].
 
 use core::future::poll_fn;
 use core::task::Poll;
@@ -13,10 +13,12 @@ use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
 
 use super::coroutine::Mailbox;
 use super::question::{Answer, Question};
+use super::records::Records;
 use super::transcript::Transcript;
-use crate::error::{Error, Local, Misuse, Peer};
+use crate::error::{Error, Local, Misuse};
 use crate::keys::direction::Keys;
 use crate::keys::tls13::TrafficSecret;
+pub(crate) use crate::record::joiner::Message;
 use crate::record::sealer::Padding;
 
 /// What lies between a coroutine and its driver.
@@ -24,15 +26,31 @@ use crate::record::sealer::Padding;
 pub(crate) struct Post {
     /// What the coroutine waits for; set when it does.
     pub(crate) wanted: Option<Wanted>,
-    pub(crate) message: Option<Vec<u8>>,
+    pub(crate) message: Option<Message>,
     pub(crate) change_cipher_spec: bool,
     pub(crate) question: Option<Question>,
     pub(crate) answer: Option<Answer>,
-    pub(crate) commands: Vec<Command>,
-    /// The handshake messages that [`Command::Send`] counts off.
-    pub(crate) outgoing: Vec<u8>,
+    /// Lent by the driver while the coroutine runs.
+    pub(crate) line: Option<Line>,
     /// Why a peer was refused, for [`crate::Handshake::refusal`].
     pub(crate) refusal: Option<Box<Refusal>>,
+}
+
+/// Where messages and commands go.
+pub(crate) enum Line {
+    /// Into records, at once.
+    Records(Box<Records>),
+    /// Onto a list, for a test that has something else to say.
+    #[cfg(test)]
+    Script(Script),
+}
+
+/// Each command behind the messages that were sent before it; then those that no command follows.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Script {
+    pub(crate) orders: Vec<(Vec<u8>, Command)>,
+    pub(crate) flight: Vec<u8>,
 }
 
 /// What a coroutine waits for.
@@ -43,10 +61,8 @@ pub(crate) enum Wanted {
     Answer,
 }
 
-/// What a coroutine wants done, in this order.
+/// What a coroutine wants done, after what it has sent.
 pub(crate) enum Command {
-    /// Send the next so many bytes of `outgoing` under the current write key.
-    Send(usize),
     /// Send a `change_cipher_spec` record.
     SendChangeCipherSpec,
     /// The version is agreed; records are read by its rules.
@@ -78,8 +94,45 @@ pub(crate) struct Flow {
     post: Mailbox<Post>,
 }
 
-/// A handshake message, header included. It belongs to whoever reads it.
-pub(crate) struct Message(Vec<u8>);
+impl Post {
+    /// It is there whenever a coroutine runs; the error is for the compiler.
+    fn line(&mut self) -> Result<&mut Line, Error> {
+        self.line.as_mut().ok_or_else(|| Misuse::HandshakeOver.into())
+    }
+}
+
+impl Line {
+    /// Where the messages of the next flight are gathered.
+    fn flight(&mut self) -> &mut Vec<u8> {
+        match self {
+            Self::Records(records) => records.flight(),
+            #[cfg(test)]
+            Self::Script(script) => &mut script.flight,
+        }
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Records(records) => records.send(message),
+            #[cfg(test)]
+            Self::Script(script) => {
+                script.flight.extend_from_slice(message);
+                Ok(())
+            }
+        }
+    }
+
+    fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+        match self {
+            Self::Records(records) => records.carry_out(command),
+            #[cfg(test)]
+            Self::Script(script) => {
+                script.orders.push((core::mem::take(&mut script.flight), command));
+                Ok(())
+            }
+        }
+    }
+}
 
 impl Flow {
     pub(crate) fn new(post: Mailbox<Post>) -> Self {
@@ -88,7 +141,7 @@ impl Flow {
 
     /// Waits for the next handshake message.
     pub(crate) async fn read(&mut self) -> Message {
-        Message(self.wait(Wanted::Message, |post| post.message.take()).await)
+        self.wait(Wanted::Message, |post| post.message.take()).await
     }
 
     /// Waits for the next handshake message, which must be of this kind.
@@ -128,22 +181,21 @@ impl Flow {
         see: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
         let mut post = self.post.open();
-        let start = post.outgoing.len();
-        write(&mut post.outgoing).map_err(Into::into)?;
-        see(post.outgoing.get(start..).unwrap_or_default());
-        let length = post.outgoing.len().saturating_sub(start);
-        // Messages of one flight share records.
-        if let Some(Command::Send(before)) = post.commands.last_mut() {
-            *before = before.saturating_add(length);
-        } else {
-            post.commands.push(Command::Send(length));
-        }
+        let flight = post.line()?.flight();
+        let start = flight.len();
+        write(flight).map_err(Into::into)?;
+        see(flight.get(start..).unwrap_or_default());
         Ok(())
     }
 
-    /// Queues a command.
-    pub(crate) fn order(&mut self, command: Command) {
-        self.post.open().commands.push(command);
+    /// Sends a message that is a flight of its own, straight from where it lies.
+    pub(crate) fn send_alone(&mut self, message: &[u8]) -> Result<(), Error> {
+        self.post.open().line()?.send(message)
+    }
+
+    /// Has a command carried out.
+    pub(crate) fn order(&mut self, command: Command) -> Result<(), Error> {
+        self.post.open().line()?.carry_out(command)
     }
 
     /// Keeps the details of a refusal for the application and gives the error to end with.
@@ -154,12 +206,12 @@ impl Flow {
     }
 
     /// What was sent cannot grow together with what comes next. Used where a peer expects a flight's end.
-    pub(crate) fn install_write(&mut self, keys: Keys) {
-        self.order(Command::InstallWrite(keys));
+    pub(crate) fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
+        self.order(Command::InstallWrite(keys))
     }
 
-    pub(crate) fn install_read(&mut self, keys: Keys) {
-        self.order(Command::InstallRead(keys));
+    pub(crate) fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
+        self.order(Command::InstallRead(keys))
     }
 
     async fn wait<T>(&mut self, wanted: Wanted, mut take: impl FnMut(&mut Post) -> Option<T>) -> T {
@@ -173,30 +225,6 @@ impl Flow {
             Poll::Pending
         })
         .await
-    }
-}
-
-impl Message {
-    pub(crate) fn kind(&self) -> HandshakeType {
-        HandshakeType(self.0.first().copied().unwrap_or_default())
-    }
-
-    /// The message without its header.
-    pub(crate) fn body(&self) -> &[u8] {
-        self.0.get(4..).unwrap_or_default()
-    }
-
-    /// The message with its header, as the transcript wants it.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
-
-    pub(crate) fn require(&self, kind: HandshakeType) -> Result<(), Error> {
-        if self.kind() == kind { Ok(()) } else { Err(Peer::UnexpectedMessage.into()) }
     }
 }
 

@@ -8,10 +8,10 @@ use pki_types::{ServerName, UnixTime};
 use tercel_pki::Refusal;
 use tercel_wire::{ClientHello, SignatureScheme};
 
-use super::flow::{Flow, wrong_answer};
+use super::flow::{Flow, Message, wrong_answer};
 use super::hello::negotiate;
 use super::question::{
-    Answer, Question, RequestSource, SelectCredentialQuestion, SharedHello, VerifyPeerQuestion,
+    Answer, Question, RequestSource, SelectCredentialQuestion, VerifyPeerQuestion,
 };
 use crate::config::credential::{Credential, CredentialRequest};
 use crate::config::policy::{Policy, SelectCredential, VerifyPeer};
@@ -62,12 +62,12 @@ pub(crate) async fn judge(
 pub(crate) async fn select_for_client(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: &SharedHello,
+    message: &Message,
     hello: &ClientHello<'_>,
     request: &CredentialRequest<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
     let source = || RequestSource::Hello {
-        hello: Arc::clone(message),
+        hello: message.clone(),
         version: request.version,
         config: Arc::clone(config),
     };

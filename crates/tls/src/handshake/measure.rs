@@ -6,14 +6,29 @@ use core::hint::black_box;
 
 use super::coroutine::{Coroutine, Mailbox};
 use super::flow::{Flow, Post, Wanted};
-use super::hello;
+use super::{hello, tls12, tls13};
+use crate::record::joiner::Joiner;
 
-/// The bytes of each side's future, found without running it.
-pub(crate) fn future_sizes() -> [(&'static str, usize); 2] {
-    [("client", size_of_future3(hello::client)), ("server", size_of_future2(hello::server))]
+/// The bytes of each side's future, and of those that it holds in boxes for a while, found without running
+/// them.
+pub(crate) fn future_sizes() -> [(&'static str, usize); 8] {
+    [
+        ("client", size_of_future3(hello::client)),
+        ("client-1.3", size_of_future4(tls13::client::handshake)),
+        ("client-1.2", size_of_future4(tls12::client::handshake)),
+        ("client-1.2-resumed", size_of_future7(tls12::resumption::resume)),
+        ("server", size_of_future2(hello::server)),
+        ("server-1.3-first-flight", size_of_future4(tls13::server::send_first_flight)),
+        ("server-1.2", size_of_future6(tls12::server::full)),
+        ("server-1.2-resumed", size_of_future7(tls12::resumption::serve)),
+    ]
 }
 
 fn size_of_future2<A, B, F: Future + Send>(_: impl Fn(A, B) -> F) -> usize {
+    size_of::<F>()
+}
+
+fn size_of_future6<A, B, C, D, E, G, F: Future + Send>(_: impl Fn(A, B, C, D, E, G) -> F) -> usize {
     size_of::<F>()
 }
 
@@ -21,21 +36,33 @@ fn size_of_future3<A, B, C, F: Future + Send>(_: impl Fn(A, B, C) -> F) -> usize
     size_of::<F>()
 }
 
+fn size_of_future4<A, B, C, D, F: Future + Send>(_: impl Fn(A, B, C, D) -> F) -> usize {
+    size_of::<F>()
+}
+
+fn size_of_future7<A, B, C, D, E, G, H, F: Future + Send>(
+    _: impl Fn(A, B, C, D, E, G, H) -> F,
+) -> usize {
+    size_of::<F>()
+}
+
 /// What the coroutine costs by itself: a poll, the mailbox's lock, a message in, a command out.
 pub(crate) fn resume_empty(times: usize) {
     let post = Mailbox::new(Post::default());
     let mut flow = Flow::new(post.share());
-    let mut coroutine = Coroutine::new(async move {
+    let mut coroutine = Coroutine::new(|| async move {
         loop {
             black_box(flow.read().await);
         }
     });
+    let mut joiner = Joiner::default();
     for _ in 0..times {
         let ended: Option<()> = coroutine.resume();
         black_box(ended);
         let mut letters = post.open();
         if letters.wanted == Some(Wanted::Message) {
-            letters.message = Some(Vec::new());
+            joiner.push(&[0; 4]);
+            letters.message = joiner.next().ok().flatten();
         }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod client_session;
 pub(crate) mod coroutine;
 pub(crate) mod driver;
 pub(crate) mod established;
+pub(crate) mod few;
 pub(crate) mod flow;
 pub(crate) mod hello;
 pub(crate) mod identity;
@@ -16,6 +17,7 @@ pub(crate) mod measure;
 pub(crate) mod pre_shared_key;
 pub(crate) mod question;
 pub(crate) mod record_limits;
+pub(crate) mod records;
 pub(crate) mod resumption;
 pub(crate) mod signature;
 pub(crate) mod tls12;
@@ -39,9 +41,11 @@ use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
 use client_session::Destination;
 use coroutine::{Coroutine, Mailbox};
-use driver::{Driver, Step, Window};
+use driver::{Driver, Step};
+use established::Established;
 use flow::{Flow, Post};
 use question::{Answer, Question};
+use records::Window;
 
 /// A handshake under way.
 ///
@@ -69,7 +73,7 @@ use question::{Answer, Question};
 /// ```
 pub struct Handshake {
     side: Side,
-    driver: Option<Box<Driver>>,
+    driver: Option<Driver>,
     /// The kind of question that is open.
     open: Option<Kind>,
     refusal: Option<Box<Refusal>>,
@@ -117,8 +121,8 @@ impl Handshake {
     fn client_to(config: Arc<ClientConfig>, to: Destination) -> Self {
         let post = Mailbox::new(Post::default());
         let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(hello::client(flow, config, to));
-        Self::new(Driver::new(Side::Client, coroutine, post))
+        let coroutine = Coroutine::new(|| hello::client(flow, config, to));
+        Self::new(Side::Client, coroutine, post)
     }
 
     /// A server's handshake with whoever connected.
@@ -126,12 +130,16 @@ impl Handshake {
     pub fn server(config: Arc<ServerConfig>) -> Self {
         let post = Mailbox::new(Post::default());
         let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(hello::server(flow, config));
-        Self::new(Driver::new(Side::Server, coroutine, post))
+        let coroutine = Coroutine::new(|| hello::server(flow, config));
+        Self::new(Side::Server, coroutine, post)
     }
 
-    fn new(driver: Driver) -> Self {
-        Self { side: driver.side(), driver: Some(Box::new(driver)), open: None, refusal: None }
+    fn new(
+        side: Side,
+        coroutine: Coroutine<Result<Established, Error>>,
+        post: Mailbox<Post>,
+    ) -> Self {
+        Self { side, driver: Some(Driver::new(side, coroutine, post)), open: None, refusal: None }
     }
 
     /// Goes on with what is in `received`, and appends to `out` what is to be sent: also after an

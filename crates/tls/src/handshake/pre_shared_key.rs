@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use tercel_wire::{ClientHello, PskKeyExchangeMode};
 
-use super::flow::{Flow, wrong_answer};
+use super::flow::{Flow, Message, wrong_answer};
 use super::hello::negotiate;
-use super::question::{Answer, FindPreSharedKeyQuestion, Question, SharedHello};
+use super::question::{Answer, FindPreSharedKeyQuestion, Question};
 use crate::config::policy::Policy;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::pre_shared_key::request::PreSharedKeyRequest;
@@ -22,7 +22,7 @@ pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-    message: &SharedHello,
+    message: &Message,
 ) -> Result<Option<Arc<PreSharedKey>>, Error> {
     let Some(policy) = &config.pre_shared_keys else { return Ok(None) };
     if hello.extensions.pre_shared_key.is_none() || !goes_with_key_exchange(hello) {
@@ -35,7 +35,7 @@ pub(crate) async fn find(
             request(hello, &hashes).and_then(|request| find.find_pre_shared_key(&request))
         }
         Policy::Ask => {
-            let hello = Arc::clone(message);
+            let hello = message.clone();
             let question = FindPreSharedKeyQuestion { hello, hashes: hashes.clone() };
             match flow.ask(Question::FindPreSharedKey(question)).await {
                 Answer::PreSharedKey(found) => found,

@@ -24,6 +24,7 @@ use crate::config::pre_shared_key::request::PreSharedKeyRequest;
 use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
 use crate::connection::authentication::certificate::credential_request;
+use crate::handshake::flow::Message;
 use crate::handshake::hello::negotiate;
 use crate::handshake::pre_shared_key;
 
@@ -65,16 +66,13 @@ pub enum Answer {
     Peer(Result<(), Box<Refusal>>),
 }
 
-/// The `ClientHello`, shared between handshake and questions.
-pub(crate) type SharedHello = Arc<[u8]>;
-
-fn parse(hello: &SharedHello) -> Option<ClientHello<'_>> {
-    ClientHello::parse(hello.get(4..)?).ok()
+fn parse(hello: &Message) -> Option<ClientHello<'_>> {
+    ClientHello::parse(hello.body()).ok()
 }
 
 /// See [`Question::ChooseConfig`].
 pub struct ChooseConfigQuestion {
-    pub(crate) hello: SharedHello,
+    pub(crate) hello: Message,
 }
 
 impl ChooseConfigQuestion {
@@ -113,7 +111,7 @@ impl FindSessionQuestion {
 
 /// See [`Question::FindPreSharedKey`].
 pub struct FindPreSharedKeyQuestion {
-    pub(crate) hello: SharedHello,
+    pub(crate) hello: Message,
     pub(crate) hashes: Vec<HashAlgorithm>,
 }
 
@@ -149,9 +147,9 @@ impl AdmitEarlyDataQuestion {
 /// Where a credential request comes from.
 pub(crate) enum RequestSource {
     /// A server looks at the hello; the suites decide which keys fit.
-    Hello { hello: SharedHello, version: ProtocolVersion, config: Arc<ServerConfig> },
-    /// A client looks at a `CertificateRequest` message, header included.
-    Request { message: Vec<u8>, version: ProtocolVersion, certificate_type: CertificateType },
+    Hello { hello: Message, version: ProtocolVersion, config: Arc<ServerConfig> },
+    /// A client looks at a `CertificateRequest`.
+    Request { message: Message, version: ProtocolVersion, certificate_type: CertificateType },
 }
 
 /// See [`Question::SelectCredential`].
@@ -168,7 +166,7 @@ impl SelectCredentialQuestion {
                 negotiate::credential_request(&parse(hello)?, *version, config)
             }
             RequestSource::Request { message, version, certificate_type } => {
-                request_from_message(message.get(4..)?, *version, *certificate_type)
+                request_from_message(message.body(), *version, *certificate_type)
             }
         }
     }

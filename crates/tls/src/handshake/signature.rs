@@ -19,13 +19,14 @@ pub(crate) async fn sign(
     flow: &mut Flow,
     credential: &Arc<Credential>,
     scheme: SignatureScheme,
-    content: Vec<u8>,
+    content: &[u8],
 ) -> Result<Vec<u8>, Error> {
     if let Key::Here(signer) = credential.key() {
         let algorithm = scheme::algorithm(scheme).ok_or(Local::SigningFailed)?;
-        return signer.sign(algorithm, &content).map_err(|_| Local::SigningFailed.into());
+        return signer.sign(algorithm, content).map_err(|_| Local::SigningFailed.into());
     }
     let credential = Arc::clone(credential);
+    let content = content.to_vec();
     let question = Question::Sign(SignQuestion { credential, scheme, content });
     match flow.ask(question).await {
         Answer::Signature(signature) => signature.ok_or_else(|| Local::SigningFailed.into()),

@@ -27,6 +27,16 @@ impl Keys {
         }
     }
 
+    /// The same in place of what protected them before.
+    pub(crate) fn replace(&self, place: &mut Option<Protection>) -> Result<(), Error> {
+        let made = self.write_key();
+        let construction = match self {
+            Self::Tls12(key) => Construction::tls12(key.algorithm),
+            Self::Tls13(_) | Self::Handshake13(_) => Construction::Tls13,
+        };
+        Protection::replace(place, made.algorithm(), construction, made.key(), made.iv())
+    }
+
     /// What protects records after so many of them, with the key still to be made.
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
         let (algorithm, construction) = match self {
@@ -75,6 +85,37 @@ impl Keys {
         fits.then(|| {
             Self::Tls12(WriteKey { algorithm: suite.aead, bytes: ShortSecret::new(bytes) })
         })
+    }
+}
+
+/// The keys of a direction, if it has any: in one place from the first to the last, whatever is moved around them. A
+/// move would leave a copy behind.
+#[derive(Default)]
+pub(crate) struct KeyCell(Option<Box<Keys>>);
+
+impl KeyCell {
+    pub(crate) fn of(keys: Keys) -> Self {
+        Self(Some(Box::new(keys)))
+    }
+
+    /// These in place of those before.
+    pub(crate) fn put(&mut self, keys: Keys) {
+        match &mut self.0 {
+            Some(cell) => **cell = keys,
+            none => *none = Some(Box::new(keys)),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0 = None;
+    }
+
+    pub(crate) fn get(&self) -> Option<&Keys> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self) -> Option<&mut Keys> {
+        self.0.as_deref_mut()
     }
 }
 

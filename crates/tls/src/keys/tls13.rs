@@ -362,13 +362,31 @@ impl ExporterSecret {
 }
 
 /// What `CertificateVerify` signs. RFC 9846 4.5.2
-pub(crate) fn signed_content(context: &[u8; 33], transcript: &Digest) -> Vec<u8> {
-    let mut content = Vec::with_capacity(64 + 33 + 1 + 64);
-    content.resize(64, 0x20);
-    content.extend_from_slice(context);
-    content.push(0);
-    content.extend_from_slice(transcript);
-    content
+pub(crate) struct SignedContent {
+    bytes: [u8; PADDING + CONTEXT + 1 + Digest::MAX_LEN],
+    length: usize,
+}
+
+const PADDING: usize = 64;
+const CONTEXT: usize = 33;
+
+impl SignedContent {
+    pub(crate) fn new(context: &[u8; CONTEXT], transcript: &Digest) -> Self {
+        let mut bytes = [0x20; PADDING + CONTEXT + 1 + Digest::MAX_LEN];
+        let behind = context.iter().chain(&[0]).chain(transcript.iter());
+        for (to, from) in bytes.iter_mut().skip(PADDING).zip(behind) {
+            *to = *from;
+        }
+        Self { bytes, length: (PADDING + CONTEXT + 1_usize).saturating_add(transcript.len()) }
+    }
+}
+
+impl core::ops::Deref for SignedContent {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
 }
 
 /// The context string of a server's `CertificateVerify`.

@@ -77,6 +77,15 @@ impl Opener {
         self.plain_alert = false;
     }
 
+    /// Has the key replaced where it is.
+    pub(crate) fn replace(
+        &mut self,
+        with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.plain_alert = false;
+        with(&mut self.protection)
+    }
+
     /// A server's first keys: a client that cannot read our first flight has none to say so under.
     /// Over with the first record that opens, and with the next key: else anyone on the way could
     /// close the connection. RFC 9846 6.1

@@ -74,12 +74,27 @@ impl Protection {
         key: &[u8],
         write_iv: &[u8],
     ) -> Result<Self, Error> {
-        let mut iv = [0; 12];
-        for (to, from) in iv.iter_mut().zip(write_iv) {
-            *to = *from;
-        }
         let key = Some(AeadKey::new(algorithm, key)?);
-        Ok(Self { key, iv, sequence: 0, construction, algorithm })
+        Ok(Self { key, iv: whole_iv(write_iv), sequence: 0, construction, algorithm })
+    }
+
+    /// Puts another key in the place of the one in `place`, if there is one: in the same memory, from
+    /// sequence number 0 on. After an error the old one is parked.
+    pub(crate) fn replace(
+        place: &mut Option<Self>,
+        algorithm: AeadAlgorithm,
+        construction: Construction,
+        key: &[u8],
+        write_iv: &[u8],
+    ) -> Result<(), Error> {
+        let Some(old) = place.as_mut().and_then(|old| old.key.take()) else {
+            *place = Some(Self::new(algorithm, construction, key, write_iv)?);
+            return Ok(());
+        };
+        let key = Some(old.renew(algorithm, key)?);
+        let iv = whole_iv(write_iv);
+        *place = Some(Self { key, iv, sequence: 0, construction, algorithm });
+        Ok(())
     }
 
     /// One without its key, after so many records.
@@ -242,6 +257,15 @@ impl Protection {
 
 /// Connections wake a key before they use it.
 const PARKED: Error = Error::Local(Local::Crypto(CryptoError::InvalidKey));
+
+/// An IV with room behind it for what is explicit in the record.
+fn whole_iv(write_iv: &[u8]) -> [u8; 12] {
+    let mut iv = [0; 12];
+    for (to, from) in iv.iter_mut().zip(write_iv) {
+        *to = *from;
+    }
+    iv
+}
 
 /// Sequence numbers never wrap. RFC 9846 5.3
 fn next_sequence(sequence: u64) -> Result<u64, Error> {

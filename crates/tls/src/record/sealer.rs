@@ -63,6 +63,14 @@ impl Sealer {
         self.protection = Some(protection);
     }
 
+    /// Has the key replaced where it is.
+    pub(crate) fn replace(
+        &mut self,
+        with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        with(&mut self.protection)
+    }
+
     pub(crate) fn uninstall(&mut self) {
         self.protection = None;
     }

@@ -108,8 +108,8 @@ impl Session {
         }
     }
 
-    /// What the facts of a resumed handshake take over from the first one.
-    pub(crate) fn into_facts(self, facts: &mut Facts) {
+    /// What the facts of a resumed handshake take over from the first one. The secret is wiped where it lies.
+    pub(crate) fn into_facts(self: Box<Self>, facts: &mut Facts) {
         facts.server_certificate_type = self.server_certificate_type();
         facts.peer_signature_scheme = self.peer_signature_scheme;
         if let Some(key) = self.pre_shared_key {

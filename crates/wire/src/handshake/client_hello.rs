@@ -51,16 +51,16 @@ impl ClientHello<'_> {
     ) -> Result<(), EncodeError> {
         let total = out.len();
         let offset = self.binders_offset(total).ok_or(EncodeError::BinderLength)?;
-        let placeholder = out.split_off(offset);
+        // Behind the message, then into their place.
         let mut w = Writer::new(out);
         binders.write16(&mut w);
         let written = w.finish();
-        if written.is_ok() && out.len() == total {
-            return Ok(());
+        let fits = written.is_ok() && out.len().checked_sub(total) == total.checked_sub(offset);
+        if fits {
+            out.copy_within(total.., offset);
         }
-        out.truncate(offset);
-        out.extend_from_slice(&placeholder);
-        Err(EncodeError::BinderLength)
+        out.truncate(total);
+        if fits { Ok(()) } else { Err(EncodeError::BinderLength) }
     }
 }
 

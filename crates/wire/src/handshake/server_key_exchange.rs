@@ -57,6 +57,15 @@ pub struct ServerEcdhParams<'a> {
 }
 
 impl<'a> ServerEcdhParams<'a> {
+    /// What stands before the point.
+    #[must_use]
+    pub fn head(&self) -> [u8; 4] {
+        let [high, low] = self.named_curve.0.to_be_bytes();
+        // A point is far shorter than what one byte counts.
+        let [.., length] = self.public.len().to_be_bytes();
+        [EcCurveType::NAMED_CURVE.0, high, low, length]
+    }
+
     /// Writes the params as they stand in the message and as they are signed.
     pub fn write(&self, w: &mut Writer<'_>) {
         w.u8(EcCurveType::NAMED_CURVE.0);
@@ -89,6 +98,7 @@ mod tests {
         let message = ServerKeyExchange::parse(&body).unwrap();
         assert_eq!(message.params.named_curve, NamedGroup::SECP256R1);
         assert_eq!(&body[message.signed_range()], [3, 0, 0x17, 1, 4]);
+        assert_eq!(message.params.head(), [3, 0, 0x17, 1]);
 
         let explicit = [1, 0, 0x17, 1, 4, 4, 3, 0, 1, 9];
         assert_eq!(ServerKeyExchange::parse(&explicit), Err(DecodeError::InvalidCurveType));

@@ -59,6 +59,7 @@ fn what(unit: Unit) -> &'static str {
         Unit::Time => "time",
         Unit::Bytes => "memory",
         Unit::Count => "how many",
+        Unit::Instructions => "instructions",
     }
 }
 

@@ -85,7 +85,7 @@ impl Arguments {
             out: self.out,
             series: self.series,
             builder,
-            launch: Launch { preload, as_programs: false, figures: None, pin: self.pin, limit },
+            launch: Launch { preload, pin: self.pin, limit, ..Launch::default() },
         })
     }
 }

@@ -12,7 +12,7 @@ use lab_scenario::{About, Accounting, Distribution, Row, Task, Unit, rows};
 const PEERS: [(&str, &str, f64); 10] = [
     ("tercel", "Tercel", 1.0),
     ("rustls", "rustls 0.23", 1.1),
-    ("rustls-unbuffered", "rustls 0.23, unbuffered", 1.004),
+    ("rustls-unbuffered", "rustls 0.23, unbuffered", 1.0),
     ("openssl", "OpenSSL 4.0", 1.9),
     ("openssl-3.5", "OpenSSL 3.5", 2.1),
     ("boringssl", "BoringSSL", 0.97),
@@ -46,6 +46,7 @@ pub(crate) fn report(seed: u64) -> Report {
         machine: machine(),
         peers: peers(),
         rows,
+        profiles: Vec::new(),
     }
 }
 
@@ -62,7 +63,9 @@ fn of_row(place: usize, row: &Row, random: &mut Random) -> RowReport {
     let taking_part: Vec<_> = PEERS
         .iter()
         .filter(|(name, ..)| !failures.contains_key(*name) && !unable.contains_key(*name))
-        .filter(|(name, ..)| *name != "floor" || !matches!(row.task, Task::SetUp | Task::Memory))
+        .filter(|(name, ..)| {
+            *name != "floor" || !matches!(row.task, Task::SetUp | Task::Memory | Task::Loading)
+        })
         .collect();
     let sides = row.sides().into_iter().map(|side| of_side(place, row, side, &taking_part, random));
     let sides = sides.collect();
@@ -185,6 +188,7 @@ fn peers() -> Vec<PeerReport> {
                 interface: "the fastest that its documentation offers".to_owned(),
                 build: "-fPIC -pthread -m64 -Wall -O3 -DOPENSSL_USE_NODELETE".to_owned(),
                 program: None,
+                repeats: true,
             }),
             failure: None,
         })

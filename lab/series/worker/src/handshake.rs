@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lab_scenario::series::CONNECTION;
-use lab_scenario::{Measurement, Meter, Prepared, Result};
+use lab_scenario::{Measurement, Meter, Prepared, Result, Wire};
 
 use crate::contexts::{Context, Contexts};
 use crate::ffi;
 use crate::library::{check, failure, some};
-use crate::transport::{self, Wire};
+use crate::transport;
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;

@@ -51,6 +51,7 @@ impl Worker<Job> for Series {
             crypto: "its own".to_owned(),
             interface: "a BIO over fixed buffers; EVP".to_owned(),
             build: library::flags(),
+            ..About::default()
         }
     }
 

@@ -3,19 +3,19 @@
 //! Must not know: how connections are driven. Next: `session.rs`, which keeps what can be resumed.
 
 use std::fs;
-use std::path::Path;
 use std::ptr;
 
 use boring::base64::decode_block;
 use boring::error::ErrorStack;
 use boring::pkey::{PKey, Private};
 use boring::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
-    SslVerifyMode, SslVersion,
+    SslContext, SslContextBuilder, SslMethod, SslOptions, SslSessionCacheMode, SslVerifyMode,
+    SslVersion,
 };
-use boring::x509::X509Name;
+use boring::x509::store::{X509Store, X509StoreBuilder};
+use boring::x509::{X509, X509Name};
 use boring_sys as ffi;
-use lab_scenario::{Chain, Files, Group, Resumption, Row, Scheme, Suite, Unable, Version};
+use lab_scenario::{Chain, Files, Group, Resumption, Row, Scheme, Unable, Version};
 
 use crate::session;
 
@@ -32,12 +32,17 @@ pub(crate) fn can(row: &Row) -> Result<()> {
 }
 
 pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
+    client_that_trusts(&fs::read(files.root(row.chain))?, row, files)
+}
+
+/// The same with these roots, in PEM.
+pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Result<SslContext> {
     let mut builder = both(row)?;
     builder.set_verify(SslVerifyMode::PEER);
-    builder.load_verify_locations(Some(&files.root(row.chain)), None)?;
+    builder.set_cert_store(store(roots)?);
     if let Some(chain) = row.client_chain {
-        builder.set_certificate_chain_file(files.client_chain(chain))?;
-        set_key(&mut builder, chain, &files.client_key(chain))?;
+        let key = fs::read(files.client_key(chain))?;
+        show(&mut builder, chain, &fs::read(files.client_chain(chain))?, &key)?;
     }
     // It keeps none itself on this side.
     builder.set_session_cache_mode(SslSessionCacheMode::CLIENT);
@@ -50,12 +55,22 @@ pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
 }
 
 pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
+    let key = fs::read(files.server_key(row.chain))?;
+    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files)
+}
+
+/// The same with this chain and key, in PEM.
+pub(crate) fn server_that_shows(
+    chain: &[u8],
+    key: &[u8],
+    row: &Row,
+    files: &Files,
+) -> Result<SslContext> {
     let mut builder = both(row)?;
-    builder.set_certificate_chain_file(files.server_chain(row.chain))?;
-    set_key(&mut builder, row.chain, &files.server_key(row.chain))?;
+    show(&mut builder, row.chain, chain, key)?;
     if let Some(chain) = row.client_chain {
         builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
-        builder.load_verify_locations(Some(&files.root(chain)), None)?;
+        builder.set_cert_store(store(&fs::read(files.root(chain))?)?);
         builder.set_client_ca_list(X509Name::load_client_ca_file(files.root(chain))?);
     }
     builder.set_session_id_context(b"lab")?;
@@ -80,10 +95,10 @@ fn both(row: &Row) -> Result<SslContextBuilder> {
     };
     builder.set_min_proto_version(Some(version))?;
     builder.set_max_proto_version(Some(version))?;
-    match tls13_suite(row.suite) {
-        None => builder.set_strict_cipher_list(row.suite.name())?,
-        Some(suite) => {
-            let context = builder.as_ptr();
+    match row.version {
+        Version::Tls12 => builder.set_strict_cipher_list(row.suite.name())?,
+        Version::Tls13 => {
+            let (context, suite) = (builder.as_ptr(), row.suite.number());
             // SAFETY: one suite is told, and there is one.
             if unsafe { ffi::SSL_CTX_set1_tls13_ciphers(context, &suite, ptr::null(), 1) } != 1 {
                 return Err(ErrorStack::get().into());
@@ -100,21 +115,34 @@ fn both(row: &Row) -> Result<SslContextBuilder> {
     Ok(builder)
 }
 
-fn set_key(builder: &mut SslContextBuilder, chain: Chain, file: &Path) -> Result<()> {
-    match chain {
-        Chain::Ed25519 => {
-            let key = ed25519_key(file)?;
-            builder.set_private_key(&key)?;
-        }
-        _ => builder.set_private_key_file(file, SslFiletype::PEM)?,
+fn store(pem: &[u8]) -> Result<X509Store> {
+    let mut store = X509StoreBuilder::new()?;
+    for root in X509::stack_from_pem(pem)? {
+        store.add_cert(&root)?;
     }
-    Ok(())
+    Ok(store.build())
+}
+
+/// What `SSL_CTX_use_certificate_chain_file` and `SSL_CTX_use_PrivateKey_file` do, without the file.
+fn show(builder: &mut SslContextBuilder, kind: Chain, chain: &[u8], key: &[u8]) -> Result<()> {
+    let mut chain = X509::stack_from_pem(chain)?.into_iter();
+    if let Some(leaf) = chain.next() {
+        builder.set_certificate(&leaf)?;
+    }
+    for issuer in chain {
+        builder.add_extra_chain_cert(issuer)?;
+    }
+    let key = match kind {
+        Chain::Ed25519 => ed25519_key(key)?,
+        _ => PKey::private_key_from_pem(key)?,
+    };
+    Ok(builder.set_private_key(&key)?)
 }
 
 /// The files have Ed25519 keys together with the public key, a form that BoringSSL does not read; this leaves it
 /// out. RFC 8410 7
-fn ed25519_key(file: &Path) -> Result<PKey<Private>> {
-    let text = fs::read_to_string(file)?;
+fn ed25519_key(pem: &[u8]) -> Result<PKey<Private>> {
+    let text = std::str::from_utf8(pem)?;
     let inside: String = text.lines().filter(|line| !line.starts_with('-')).collect();
     let bytes = decode_block(&inside)?;
     let secret = bytes.get(ED25519_KEY.len()..ED25519_KEY.len() + 32);
@@ -126,16 +154,6 @@ fn ed25519_key(file: &Path) -> Result<PKey<Private>> {
 const ED25519_KEY: &[u8] = &[
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
-
-/// The registered number of a suite of TLS 1.3.
-fn tls13_suite(suite: Suite) -> Option<u16> {
-    match suite {
-        Suite::Aes128GcmSha256 => Some(0x1301),
-        Suite::Aes256GcmSha384 => Some(0x1302),
-        Suite::ChaCha20Poly1305Sha256 => Some(0x1303),
-        _ => None,
-    }
-}
 
 /// BoringSSL's name for it.
 fn group(group: Group) -> &'static str {

@@ -4,15 +4,13 @@
 //! told to verify: the chain is built and checked all the same, its verdict only told.
 //! Must not know: how connections are driven. Next: `memory.rs`.
 
-use std::sync::OnceLock;
-
 use boring::error::ErrorStack;
 use boring::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSession,
-    SslSessionCacheMode, SslVersion,
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
+    SslVersion,
 };
 use boring_sys as ffi;
-use lab_scenario::{Accounting, Files, Resumption, Row, Suite, Unable, Version};
+use lab_scenario::{Files, Resumption, Row, Suite, Unable, Version};
 
 use crate::session;
 
@@ -67,33 +65,4 @@ fn both(row: &Row) -> Result<SslContextBuilder> {
         }
     }
     Ok(builder)
-}
-
-/// Room for what one call of receiving fills: a whole write of bulk rows in published accounting.
-pub(crate) fn opened(row: &Row) -> usize {
-    match row.accounting {
-        Accounting::Neutral => 16 << 10,
-        Accounting::Published => row.write_size.max(16 << 10),
-    }
-}
-
-/// The session of the first connection, which all others resume, whatever their thread.
-#[derive(Default)]
-pub(crate) struct Shared(OnceLock<SslSession>);
-
-impl Shared {
-    /// The session, once a connection of any thread has left one.
-    pub(crate) fn session(&self) -> Option<&SslSession> {
-        if self.0.get().is_none() {
-            let session = session::take()?;
-            // Another thread may have been first.
-            let _ = self.0.set(session);
-        }
-        self.0.get()
-    }
-
-    /// Whether no connection has left one.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.get().is_none()
-    }
 }

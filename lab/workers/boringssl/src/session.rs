@@ -1,10 +1,7 @@
-//! The client's session to resume, the count of its tickets, and the tickets a server issues.
+//! How sessions come to a client, and the tickets that a server issues.
 //!
-//! BoringSSL tells of sessions by a callback, which knows the connection only; a worker's thread has one client
-//! at a time, so it leaves what it has with the thread.
-//! Must not know: how connections are driven. Next: `main.rs`.
+//! Must not know: how connections are driven. Next: `kept.rs`, where the client's are left.
 
-use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::OnceLock;
@@ -15,30 +12,7 @@ use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{Row, Version};
 
-thread_local! {
-    static SESSION: RefCell<Option<SslSession>> = const { RefCell::new(None) };
-    static ARRIVED: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Keeps a session for the next client, or none.
-pub(crate) fn keep(session: Option<SslSession>) {
-    SESSION.replace(session);
-}
-
-/// Takes the session that was kept.
-pub(crate) fn take() -> Option<SslSession> {
-    SESSION.take()
-}
-
-/// Tickets that arrived since [`forget_arrived`].
-pub(crate) fn arrived() -> u32 {
-    ARRIVED.get()
-}
-
-/// A new client's connection begins.
-pub(crate) fn forget_arrived() {
-    ARRIVED.set(0);
-}
+use crate::kept;
 
 /// Keeps what sessions a client receives, and counts tickets.
 pub(crate) fn keep_arriving(builder: &mut SslContextBuilder) {
@@ -63,8 +37,8 @@ pub(crate) fn issue(builder: &mut SslContextBuilder, row: &Row) -> Result<(), Er
 unsafe extern "C" fn arrives(_: *mut ffi::SSL, session: *mut ffi::SSL_SESSION) -> c_int {
     // SAFETY: the session is alive, and 1 as the answer says that the reference is ours now.
     unsafe {
-        ARRIVED.set(ARRIVED.get() + u32::from(ffi::SSL_SESSION_has_ticket(session) == 1));
-        keep(Some(SslSession::from_ptr(session)));
+        kept::count_arrived(u32::from(ffi::SSL_SESSION_has_ticket(session) == 1));
+        kept::keep(Some(SslSession::from_ptr(session)));
     }
     1
 }

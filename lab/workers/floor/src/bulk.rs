@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use lab_scenario::{Measurement, Meter, Prepared, Result, Row, Version};
+use lab_scenario::{Measurement, Meter, Prepared, Result, Row, Span, Unable, Version};
 use tercel_crypto::bare::Aead;
 
 use crate::operands::aead_name;
@@ -24,7 +24,7 @@ pub(crate) struct Bulk {
     meter: Meter<2>,
 }
 
-struct Records {
+pub(crate) struct Records {
     aead: Aead,
     /// TLS 1.3: the content type is part of what is sealed.
     content_type: &'static [u8],
@@ -40,12 +40,13 @@ struct Records {
 
 impl Bulk {
     pub(crate) fn new(row: &Row) -> Self {
-        Self { records: Records::new(row), meter: Meter::new() }
+        let meter = Meter::new().counted_as([Span::Send, Span::Receive]);
+        Self { records: Records::new(row), meter }
     }
 }
 
 impl Records {
-    fn new(row: &Row) -> Self {
+    pub(crate) fn new(row: &Row) -> Self {
         let tls13 = row.version == Version::Tls13;
         let explicit_nonce = if tls13 || row.suite.name().contains("CHACHA20") { 0 } else { 8 };
         let content_type: &[u8] = if tls13 { &[23] } else { &[] };
@@ -65,7 +66,7 @@ impl Records {
         }
     }
 
-    fn seal(&mut self) {
+    pub(crate) fn seal(&mut self) {
         let overhead = HEADER + self.explicit_nonce;
         let (mut sequence, mut out) = (0_u64, self.sealed.as_mut_slice());
         for _ in 0..self.writes {
@@ -80,7 +81,7 @@ impl Records {
         }
     }
 
-    fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         let overhead = HEADER + self.explicit_nonce;
         let (mut sequence, mut from) = (0_u64, self.wire.as_slice());
         for _ in 0..self.writes {
@@ -95,33 +96,82 @@ impl Records {
     }
 }
 
+impl Records {
+    /// How many records are sealed at once, all of them equally long.
+    pub(crate) fn count(&self) -> usize {
+        self.writes * self.plaintext.len().div_ceil(RECORD)
+    }
+
+    /// Seals as many records of the same content without a thought of what is next, and under one nonce.
+    pub(crate) fn seal_alike(&mut self) {
+        let start = HEADER + self.explicit_nonce;
+        let length = self.sealed.len() / self.count();
+        let contents = self.plaintext.chunks(RECORD).cycle();
+        for (record, content) in self.sealed.chunks_exact_mut(length).zip(contents) {
+            self.aead.seal(&nonce(0), &[0; 5], content, self.content_type, &mut record[start..]);
+        }
+    }
+
+    /// Opens what [`Self::seal_alike`] has sealed.
+    pub(crate) fn open_alike(&mut self) {
+        let start = HEADER + self.explicit_nonce;
+        let length = self.wire.len() / self.count();
+        let opened = &mut self.opened[..length - start - TAG];
+        for record in self.wire.chunks_exact(length) {
+            self.aead.open(&nonce(0), &[0; 5], &record[start..], opened);
+        }
+    }
+
+    /// What was sealed arrives.
+    pub(crate) fn travel(&mut self) {
+        self.wire.copy_from_slice(&self.sealed);
+    }
+}
+
 fn nonce(sequence: u64) -> [u8; 12] {
     let mut nonce = [7; 12];
     nonce[4..].copy_from_slice(&sequence.to_be_bytes());
     nonce
 }
 
-impl Prepared for Bulk {
-    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+impl Bulk {
+    fn batch(&mut self) {
         let Self { records, meter } = self;
-        meter.reset();
-        let (start, mut batches) = (Instant::now(), 0);
-        while batches == 0 || start.elapsed() < budget {
-            meter.time::<0, _>(|| records.seal());
-            records.wire.copy_from_slice(&records.sealed);
-            meter.time::<1, _>(|| records.open());
-            batches += 1;
-        }
-        let last = records.plaintext.len() - 1;
-        let last = last % RECORD;
-        if records.opened[..=last] != records.plaintext[..=last] {
+        meter.time::<0, _>(|| records.seal());
+        records.travel();
+        meter.time::<1, _>(|| records.open());
+    }
+
+    /// How many writes these batches were, if the last record came out as it went in.
+    fn checked(&self, batches: u64) -> Result<u64> {
+        let Records { plaintext, opened, writes, .. } = &self.records;
+        let last = (plaintext.len() - 1) % RECORD;
+        if opened[..=last] != plaintext[..=last] {
             return Err("what was opened is not what was sealed".into());
         }
-        let repetitions = batches * records.writes as u64;
+        Ok(batches * *writes as u64)
+    }
+}
+
+impl Prepared for Bulk {
+    fn measure(&mut self, budget: Duration) -> Result<Measurement> {
+        self.meter.reset();
+        let (start, mut batches) = (Instant::now(), 0);
+        while batches == 0 || start.elapsed() < budget {
+            self.batch();
+            batches += 1;
+        }
+        let repetitions = self.checked(batches)?;
         let sides = [
-            ("send".to_owned(), meter.nanoseconds(0, repetitions)),
-            ("receive".to_owned(), meter.nanoseconds(1, repetitions)),
+            ("send".to_owned(), self.meter.nanoseconds(0, repetitions)),
+            ("receive".to_owned(), self.meter.nanoseconds(1, repetitions)),
         ];
         Ok(Measurement { repetitions, sides: sides.into(), ..Measurement::default() })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).for_each(|_| self.batch());
+        let repetitions = self.checked(count).map_err(Unable::Failed)?;
+        Ok(Measurement { repetitions, ..Measurement::default() })
     }
 }

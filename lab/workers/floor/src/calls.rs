@@ -2,12 +2,13 @@
 //!
 //! What a side must compute, whoever writes it: HMAC states are kept as long as their key lives, the
 //! constant early secret of TLS 1.3 is known beforehand, the exporter's secret is not derived, a transcript
-//! hash that is needed twice is finished once. Sizes of messages are those of a plain exchange.
+//! hash that is needed twice is finished once, and all public random values are drawn at once; private keys
+//! draw their own. Sizes of messages are those of a plain exchange.
 //! Must not know: how a call is made. Next: `operands.rs`.
 
 use std::fmt;
 
-use lab_scenario::{Group, Resumption, Row, Version};
+use lab_scenario::{Group, Resumption, Row, Suite, Version};
 
 /// One call, with the lengths that decide what it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,10 +102,16 @@ pub(crate) struct Sizes {
 pub(crate) const SESSION: usize = 112;
 
 /// A ticket: its nonce, the session, the tag and a key name.
-const TICKET: usize = 12 + SESSION + 16 + 16;
+const TICKET: usize = NONCE + SESSION + 16 + 16;
 
-/// The output of the hash function; handshake rows use SHA-384 suites.
-const HASH: usize = 48;
+/// The nonce under which a ticket is sealed.
+const NONCE: usize = 12;
+
+/// What a stateful ticket is: a name in the server's store.
+const TICKET_NAME: usize = 32;
+
+/// What is drawn for each ticket of TLS 1.3 besides: ticket_age_add. RFC 9846 4.7.1
+const AGE_ADD: usize = 4;
 
 /// The calls of a handshake row.
 pub(crate) fn of(row: &Row, sizes: Sizes) -> Calls {
@@ -119,7 +126,9 @@ fn tls12(row: &Row, sizes: Sizes) -> Calls {
     let resumed = row.resumption.is_some();
     let ticket = row.resumption == Some(Resumption::Stateless);
     let mutual = row.client_chain.is_some();
-    let (mut client, mut server) = (vec![C::Random(32)], vec![C::Random(32)]);
+    let hash = hash_length(row.suite);
+    let of_ticket = if ticket { NONCE } else { 0 };
+    let (mut client, mut server) = (vec![C::Random(32)], vec![C::Random(32 + of_ticket)]);
     let mut both = Vec::new();
     if !resumed {
         client.extend([C::X25519Generate, C::X25519Agree]);
@@ -129,13 +138,15 @@ fn tls12(row: &Row, sizes: Sizes) -> Calls {
             client.push(C::Sign);
             server.extend(VERIFY);
         }
-        // Extended main secret: A(1) and one block of output under the premaster secret.
-        both.extend([C::HmacKey, C::Hmac(22 + HASH), C::Hmac(HASH + 22 + HASH)]);
+        // The extended main secret, under the premaster secret. RFC 7627 4
+        both.push(C::HmacKey);
+        both.extend(prf(22 + hash, 48, hash));
     }
-    // The main secret; 72 bytes of keys are two blocks; then both Finished.
-    both.extend([C::HmacKey, C::Hmac(77), C::Hmac(HASH + 77), C::Hmac(HASH), C::Hmac(HASH + 77)]);
+    // Under the main secret, the keys and both Finished. RFC 5246 6.3, 7.4.9
+    both.push(C::HmacKey);
+    both.extend(prf(13 + 64, key_block(row.suite), hash));
     for _ in 0..2 {
-        both.extend([C::Hmac(15 + HASH), C::Hmac(HASH + 15 + HASH)]);
+        both.extend(prf(15 + hash, 12, hash));
     }
     let hellos = 200 + 90;
     let tickets = if ticket { 2 * TICKET } else { 0 };
@@ -150,7 +161,7 @@ fn tls12(row: &Row, sizes: Sizes) -> Calls {
     both.push(C::Transcript { bytes: hellos + tickets + authenticated + 2 * 16, finishes });
     both.extend([C::RecordKey, C::RecordKey, C::Seal(16), C::Open(16)]);
     if ticket {
-        server.extend([C::OpenTicket, C::Random(12), C::SealTicket]);
+        server.extend([C::OpenTicket, C::SealTicket]);
     }
     client.extend(&both);
     server.extend(&both);
@@ -163,7 +174,11 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
     let mutual = row.client_chain.is_some();
     let hybrid = row.group == Group::X25519MlKem768;
     let tickets = usize::from(row.tickets);
-    let (mut client, mut server) = (vec![C::Random(64)], vec![C::Random(32)]);
+    let stateless = row.resumption == Some(Resumption::Stateless);
+    let hash = hash_length(row.suite);
+    let (stage, traffic) = (STAGE + hash, TRAFFIC + hash);
+    let of_ticket = AGE_ADD + if stateless { NONCE } else { TICKET_NAME };
+    let (mut client, mut server) = (vec![C::Random(64)], vec![C::Random(32 + tickets * of_ticket)]);
     client.push(C::X25519Generate);
     client.extend(hybrid.then_some(C::MlKemGenerate));
     client.push(C::X25519Agree);
@@ -182,37 +197,38 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
     let mut both = Vec::new();
     if resumed {
         // Early secret, binder key, its finished key, the binder, and on to the next stage.
-        both.extend([C::Hmac(HASH), C::HmacKey, C::Hmac(STAGE), C::HmacKey, C::Hmac(FINISHED)]);
-        both.extend([C::HmacKey, C::Hmac(HASH), C::Hmac(STAGE), C::HmacKey]);
+        both.extend([C::Hmac(hash), C::HmacKey, C::Hmac(stage), C::HmacKey, C::Hmac(FINISHED)]);
+        both.extend([C::HmacKey, C::Hmac(hash), C::Hmac(stage), C::HmacKey]);
         if row.early_data > 0 {
-            both.extend([C::Hmac(TRAFFIC), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
+            both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
         }
     }
     // Handshake secret, both traffic secrets with key, iv and finished key, and on to the next stage.
     both.extend([C::Hmac(if hybrid { 64 } else { 32 }), C::HmacKey]);
     for _ in 0..2 {
-        both.extend([C::Hmac(TRAFFIC), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
-        both.extend([C::Hmac(FINISHED), C::HmacKey, C::Hmac(HASH)]);
+        both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
+        both.extend([C::Hmac(FINISHED), C::HmacKey, C::Hmac(hash)]);
     }
-    both.extend([C::Hmac(STAGE), C::HmacKey, C::Hmac(HASH), C::HmacKey]);
+    both.extend([C::Hmac(stage), C::HmacKey, C::Hmac(hash), C::HmacKey]);
     // Main secret: traffic secrets with key and iv.
     for _ in 0..2 {
-        both.extend([C::Hmac(TRAFFIC), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
+        both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
     }
     if tickets > 0 {
         // The resumption secret, and one secret for each ticket.
-        both.extend([C::Hmac(TRAFFIC), C::HmacKey]);
+        both.extend([C::Hmac(traffic), C::HmacKey]);
         both.extend(std::iter::repeat_n(C::Hmac(25), tickets));
     }
 
     let shares = if hybrid { (1220, 1124) } else { (36, 36) };
     let hellos = (230 + shares.0) + (90 + shares.1);
-    let offered = if resumed { TICKET + 70 } else { 0 };
+    let offered = if resumed { TICKET + 22 + hash } else { 0 };
     let certificate = sizes.chain + 23 + sizes.signature + 8;
+    let finished = 4 + hash;
     let (from_server, from_client) = match (resumed, mutual) {
-        (true, _) => (6 + 52, 52),
-        (false, false) => (6 + certificate + 52, 52),
-        (false, true) => (6 + 45 + certificate + 52, certificate + 52),
+        (true, _) => (6 + finished, finished),
+        (false, false) => (6 + certificate + finished, finished),
+        (false, true) => (6 + 45 + certificate + finished, certificate + finished),
     };
     let early_end = if row.early_data > 0 { 4 } else { 0 };
     // After ServerHello, for both Finished, and where the main secret branches off; a resumption has a
@@ -230,20 +246,35 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
     }
     server.extend([C::Seal(from_server), C::Open(from_client)]);
     client.extend([C::Open(from_server), C::Seal(from_client)]);
-    match row.resumption {
-        Some(Resumption::Stateless) => server.push(C::OpenTicket),
-        Some(Resumption::Stateful) | None => {}
-    }
+    server.extend(stateless.then_some(C::OpenTicket));
     for _ in 0..tickets {
-        if row.resumption == Some(Resumption::Stateless) {
-            server.extend([C::Random(12 + 4), C::SealTicket]);
-        } else {
-            server.push(C::Random(32 + 4));
-        }
+        server.extend(stateless.then_some(C::SealTicket));
         server.push(C::Seal(TICKET + 40));
         client.push(C::Open(TICKET + 40));
     }
     Calls { client, server }
+}
+
+/// P_hash: A(1) and a block of output, and so on for each further block. RFC 5246 5
+fn prf(seed: usize, output: usize, hash: usize) -> Vec<Call> {
+    let mut calls = vec![Call::Hmac(seed), Call::Hmac(hash + seed)];
+    for _ in 1..output.div_ceil(hash) {
+        calls.extend([Call::Hmac(hash), Call::Hmac(hash + seed)]);
+    }
+    calls
+}
+
+/// The output of a suite's hash function.
+fn hash_length(suite: Suite) -> usize {
+    if suite.name().ends_with("SHA384") { 48 } else { 32 }
+}
+
+/// Keys and the nonces' fixed parts of both directions. RFC 5288 3, RFC 7905 2
+fn key_block(suite: Suite) -> usize {
+    let name = suite.name();
+    let nonce = if name.contains("GCM") { 4 } else { 12 };
+    let key = if name.contains("AES_128") { 16 } else { 32 };
+    2 * (key + nonce)
 }
 
 /// What the receiver of a chain of three does, root trusted and at hand: the leaf's certificate with the
@@ -257,10 +288,10 @@ const VERIFY: [Call; 5] = [
 ];
 
 // Lengths of HKDF-Expand-Label's input with the counter byte. RFC 9846 7.1
-/// A traffic secret: a label of 12 and a hash.
-const TRAFFIC: usize = 2 + 1 + 6 + 12 + 1 + HASH + 1;
-/// The label "derived" and a hash.
-const STAGE: usize = 2 + 1 + 6 + 7 + 1 + HASH + 1;
+/// A traffic secret, but for the hash: a label of 12.
+const TRAFFIC: usize = 2 + 1 + 6 + 12 + 1 + 1;
+/// The label "derived", but for the hash.
+const STAGE: usize = 2 + 1 + 6 + 7 + 1 + 1;
 /// The label "key".
 const KEY: usize = 2 + 1 + 6 + 3 + 1 + 1;
 /// The label "iv".
@@ -333,6 +364,32 @@ mod tests {
                 let signs = count(&calls, |call| *call == Call::Sign);
                 assert_eq!((signs, count(&calls, verifies)), expected, "{id}");
             }
+        }
+    }
+
+    #[test]
+    fn public_values_are_drawn_at_once() {
+        for row in rows::all().into_iter().filter(|row| row.task == Task::Handshake) {
+            let Calls { client, server } = of(&row, SIZES);
+            for calls in [client, server] {
+                let draws = count(&calls, |call| matches!(call, Call::Random(_)));
+                assert_eq!(draws, 1, "{}", row.id);
+            }
+        }
+    }
+
+    #[test]
+    fn the_prf_makes_as_many_blocks_as_its_output_has() {
+        // RFC 5246 5: of SHA-384 two blocks for 72 bytes of keys, of SHA-256 two for 40 and three for 88; the
+        // extended main secret is one block of the first and two of the second, each Finished one.
+        for (id, blocks) in [
+            ("full-12-rsa2048-x25519", 1 + 2 + 2),
+            ("full-12-rsa2048-aes128", 2 + 2 + 2),
+            ("full-12-ecdsa-p256-chacha20", 2 + 3 + 2),
+            ("resumed-12-stateful", 2 + 2),
+        ] {
+            let calls = calls(id).client;
+            assert_eq!(count(&calls, |call| matches!(call, Call::Hmac(_))), 2 * blocks, "{id}");
         }
     }
 

@@ -2,35 +2,42 @@
 //!
 //! Must not know: the line protocol. Next: `calls.rs`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lab_scenario::{Files, Prepared, Result, Row, Task};
+use lab_scenario::{Files, Result, Row, Task};
 
+use crate::Handshakes;
+use crate::bulk::Records;
 use crate::calls::{self, Call, Sizes};
 use crate::operands::Operands;
-use crate::{Handshakes, bulk};
 
 /// How far the loop may be from the sum of its calls.
 const TOLERANCE: f64 = 0.03;
 
-/// Rounds in which calls and loop take turns.
+/// A side that is farther off is measured again so often: what else runs on the machine spoils one
+/// measurement or two, a wrong list of calls spoils them all.
+const REPEATS: usize = 2;
+
+/// Rounds in which calls and loop take turns, so that a clock that changes its pace does so for both.
 const ROUNDS: usize = 31;
 
-/// For so long a call is repeated in a round.
-const REPEAT: Duration = Duration::from_millis(2);
+/// For so long, at least, a call is repeated in a round.
+const SPAN: Duration = Duration::from_millis(1);
+
+/// Calls are repeated a multiple of so often. AWS-LC makes the values that blind an RSA key anew after 32 signatures:
+/// every round has to hold its share of that, whether it times the call alone or in the loop. With another number the
+/// same of the two would pay each time.
+const PERIOD: u32 = 32;
 
 /// Prints the calls of a row with RSA-2048 certificates of usual length, or of the bulk row's record.
 pub(crate) fn print_calls(row: &Row) -> Result<()> {
-    match row.task {
-        Task::SetUp => return Err("there is no cryptography in it".into()),
-        Task::Bulk => {
-            println!("send: each record sealed; receive: each record opened; {}", row.suite);
-            return Ok(());
-        }
-        Task::Memory => return Err("memory is the libraries' affair".into()),
-        Task::Handshake | Task::Threads | Task::Latency => {}
+    if let Some(why) = has_none(row) {
+        return Err(why.into());
+    }
+    if row.task == Task::Bulk {
+        println!("send: each record sealed; receive: each record opened; {}", row.suite);
+        return Ok(());
     }
     let sizes = Sizes { chain: 2500, signature: 256 };
     let calls = calls::of(row, sizes);
@@ -43,44 +50,164 @@ pub(crate) fn print_calls(row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// Times each call alone and the loop of them, and compares.
-pub(crate) fn check(row: &Row, files: &str) -> Result<()> {
+/// Checks a row, with the time of each call.
+pub(crate) fn check_one(row: &Row, files: &str) -> Result<()> {
+    if let Some(why) = has_none(row) {
+        return Err(why.into());
+    }
+    match Checked::new(row, files)?.both_sides(true)? {
+        0 => Ok(()),
+        _ => Err("the loop is not the sum of its calls".into()),
+    }
+}
+
+/// Checks all rows that have calls of their own: those of threads and latency have the calls of other rows.
+pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
+    let own = |row: &&Row| matches!(row.task, Task::Handshake | Task::Bulk);
+    let (mut checked, mut off) = (0, 0);
+    for row in rows.iter().filter(own) {
+        off += Checked::new(row, files)?.both_sides(false)?;
+        checked += 2;
+    }
+    println!("{checked} sides checked, {off} of them not within {:.0} %", 100.0 * TOLERANCE);
+    if off > 0 { Err("a loop is not the sum of its calls".into()) } else { Ok(()) }
+}
+
+/// Why a row has no calls.
+fn has_none(row: &Row) -> Option<&'static str> {
     match row.task {
-        Task::SetUp | Task::Memory => return Err("there are no calls in it".into()),
-        Task::Bulk => return bulk::Bulk::new(row).measure(REPEAT).map(|_| ()),
-        Task::Handshake | Task::Threads | Task::Latency => {}
+        Task::Handshake | Task::Threads | Task::Latency | Task::Bulk | Task::Instructions => None,
+        Task::SetUp => Some("there is no cryptography in it"),
+        Task::Memory => Some("memory is the libraries' affair"),
+        Task::Loading => Some("how to load is the libraries' affair"),
     }
-    let files = Files::new(Path::new(files));
-    let mut loops = Handshakes::new(row, &files)?;
-    for side in ["client", "server"] {
-        let calls = if side == "client" { &loops.client } else { &loops.server };
-        let counted = counted(calls);
-        let mut times: BTreeMap<Call, Vec<f64>> = BTreeMap::new();
-        let mut whole = Vec::new();
-        for _ in 0..ROUNDS {
-            for (call, _) in &counted {
-                let time = time(&mut loops.operands, &[*call]);
-                times.entry(*call).or_default().push(time);
+}
+
+/// What is checked of a row.
+struct Checked<'r> {
+    row: &'r Row,
+    work: Work,
+}
+
+enum Work {
+    Handshakes(Box<Handshakes>),
+    Bulk(Box<Records>),
+}
+
+/// One measurement of a side.
+struct Compared {
+    /// Each call, how often it is made, and how long it takes.
+    calls: Vec<(String, usize, f64)>,
+    whole: f64,
+}
+
+impl Compared {
+    #[allow(clippy::cast_precision_loss)]
+    fn sum(&self) -> f64 {
+        self.calls.iter().map(|(_, count, each)| *count as f64 * each).sum()
+    }
+
+    /// By how much the loop takes longer.
+    fn off(&self) -> f64 {
+        self.whole / self.sum() - 1.0
+    }
+}
+
+impl<'r> Checked<'r> {
+    fn new(row: &'r Row, files: &str) -> Result<Self> {
+        let work = match row.task {
+            Task::Bulk => Work::Bulk(Box::new(Records::new(row))),
+            _ => Work::Handshakes(Box::new(Handshakes::new(row, &Files::new(Path::new(files)))?)),
+        };
+        Ok(Self { row, work })
+    }
+
+    /// How many sides are off.
+    fn both_sides(&mut self, in_full: bool) -> Result<usize> {
+        let mut off = 0;
+        for side in [0, 1] {
+            let mut compared = self.compare(side)?;
+            let mut repeats = 0;
+            while compared.off().abs() > TOLERANCE && repeats < REPEATS {
+                repeats += 1;
+                compared = self.compare(side)?;
             }
-            let calls = if side == "client" { &loops.client } else { &loops.server };
-            whole.push(time(&mut loops.operands, calls));
+            off += usize::from(compared.off().abs() > TOLERANCE);
+            self.tell(side, &compared, repeats, in_full);
         }
-        let mut sum = 0.0;
-        println!("{side}");
-        for (call, count) in &counted {
-            let each = median(times.remove(call).unwrap_or_default());
-            #[allow(clippy::cast_precision_loss)]
-            let all = each * *count as f64;
-            println!("  {count:>3} x {each:>10.1} ns  {call}");
-            sum += all;
-        }
-        let whole = median(whole);
-        println!("  sum {sum:.0} ns, loop {whole:.0} ns, {:+.2} %", 100.0 * (whole / sum - 1.0));
-        if (whole / sum - 1.0).abs() > TOLERANCE {
-            return Err(format!("the loop of the {side} is not the sum of its calls").into());
+        Ok(off)
+    }
+
+    fn compare(&mut self, side: usize) -> Result<Compared> {
+        match &mut self.work {
+            Work::Handshakes(loops) => {
+                let calls = if side == 0 { &loops.client } else { &loops.server };
+                compare_calls(&mut loops.operands, calls)
+            }
+            Work::Bulk(records) => compare_records(records, side),
         }
     }
-    Ok(())
+
+    fn tell(&self, side: usize, compared: &Compared, repeats: usize, in_full: bool) {
+        let names =
+            if self.row.task == Task::Bulk { ["send", "receive"] } else { ["client", "server"] };
+        let (sum, whole) = (compared.sum(), compared.whole);
+        let verdict = if compared.off().abs() > TOLERANCE { "  OFF" } else { "" };
+        let again = match repeats {
+            0 => String::new(),
+            1 => ", measured again once".to_owned(),
+            _ => ", measured again twice".to_owned(),
+        };
+        if in_full {
+            println!("{}", names[side]);
+            for (call, count, each) in &compared.calls {
+                println!("  {count:>4} x {each:>10.1} ns  {call}");
+            }
+        }
+        let heading = format!("{} {}", self.row.id, names[side]);
+        println!(
+            "{heading:<40} sum {sum:>10.0} ns, loop {whole:>10.0} ns, {:+.2} %{again}{verdict}",
+            100.0 * compared.off(),
+        );
+    }
+}
+
+fn compare_calls(operands: &mut Operands, calls: &[Call]) -> Result<Compared> {
+    let counted = counted(calls);
+    let mut times = vec![Vec::new(); counted.len()];
+    let mut whole = Vec::new();
+    for _ in 0..ROUNDS {
+        for ((call, _), times) in counted.iter().zip(&mut times) {
+            times.push(time(|| operands.perform(*call))?);
+        }
+        whole.push(time(|| calls.iter().for_each(|call| operands.perform(*call)))?);
+    }
+    let calls = counted.into_iter().zip(times);
+    let calls = calls.map(|((call, count), times)| (call.to_string(), count, median(times)));
+    Ok(Compared { calls: calls.collect(), whole: median(whole) })
+}
+
+/// As many records as a repetition has, all alike, against the repetition.
+fn compare_records(records: &mut Records, side: usize) -> Result<Compared> {
+    let count = records.count();
+    let (mut alike, mut whole) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        if side == 0 {
+            alike.push(time(|| records.seal_alike())?);
+            whole.push(time(|| records.seal())?);
+            continue;
+        }
+        records.seal_alike();
+        records.travel();
+        alike.push(time(|| records.open_alike())?);
+        records.seal();
+        records.travel();
+        whole.push(time(|| records.open())?);
+    }
+    let call = if side == 0 { "record sealed" } else { "record opened" };
+    #[allow(clippy::cast_precision_loss)]
+    let each = median(alike) / count as f64;
+    Ok(Compared { calls: vec![(call.to_owned(), count, each)], whole: median(whole) })
 }
 
 fn counted(calls: &[Call]) -> Vec<(Call, usize)> {
@@ -94,17 +221,33 @@ fn counted(calls: &[Call]) -> Vec<(Call, usize)> {
     counts
 }
 
-/// Nanoseconds of making these calls once.
-fn time(operands: &mut Operands, calls: &[Call]) -> f64 {
-    let (start, mut repeats) = (Instant::now(), 0_u32);
-    while start.elapsed() < REPEAT {
+/// Nanoseconds of doing this once.
+fn time(mut action: impl FnMut()) -> Result<f64> {
+    let (start, mut repeats) = (own_time()?, 0_u32);
+    loop {
         // The clock is read seldom enough not to matter.
-        for _ in 0..8 {
-            calls.iter().for_each(|call| operands.perform(*call));
+        (0..PERIOD).for_each(|_| action());
+        repeats += PERIOD;
+        let spent = own_time()?.saturating_sub(start);
+        if spent >= SPAN {
+            return Ok(spent.as_secs_f64() * 1e9 / f64::from(repeats));
         }
-        repeats += 8;
     }
-    start.elapsed().as_secs_f64() * 1e9 / f64::from(repeats)
+}
+
+/// The time that this thread has had a processor for: what others ran meanwhile is not in it.
+#[cfg(unix)]
+fn own_time() -> Result<Duration> {
+    use nix::time::{ClockId, clock_gettime};
+    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
+}
+
+/// The time on the wall, where threads have no clock of their own.
+#[cfg(not(unix))]
+fn own_time() -> Result<Duration> {
+    use std::{sync::LazyLock, time::Instant};
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    Ok(START.elapsed())
 }
 
 fn median(mut times: Vec<f64>) -> f64 {

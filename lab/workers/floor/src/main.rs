@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use lab_scenario::{
-    About, Distribution, Files, Measurement, Meter, Prepared, Result, Row, Task, Threads, Unable,
-    Worker, locked_version, protocol, rows, serve,
+    About, Distribution, Files, Measurement, Meter, Prepared, Result, Row, Span, Task, Threads,
+    Unable, Worker, locked_version, protocol, rows, serve,
 };
 
 use calls::{Call, Calls};
@@ -34,8 +34,9 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         [] => return serve(Floor),
         ["--calls", row] => row_of(row).and_then(|row| check::print_calls(&row)),
-        ["--check", row, files] => row_of(row).and_then(|row| check::check(&row, files)),
-        _ => Err("usage: lab-worker-floor [--calls ROW | --check ROW FILES]".into()),
+        ["--check", "all", files] => check::check_all(&rows::all(), files),
+        ["--check", row, files] => row_of(row).and_then(|row| check::check_one(&row, files)),
+        _ => Err("usage: lab-worker-floor [--calls ROW | --check ROW|all FILES]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
 
 fn row_of(id: &str) -> Result<Row> {
     let row = rows::all().into_iter().find(|row| row.id == id);
-    row.ok_or_else(|| format!("no row is called {id:?}").into())
+    row.map(|row| row.counted()).ok_or_else(|| format!("no row is called {id:?}").into())
 }
 
 struct Floor;
@@ -63,6 +64,7 @@ impl Worker for Floor {
             crypto: format!("AWS-LC (aws-lc-sys {})", locked_version(lock, "aws-lc-sys")),
             interface: "one-shot calls, HMAC states kept".to_owned(),
             build: "release, thin LTO, one codegen unit".to_owned(),
+            repeats: true,
             program: None,
         }
     }
@@ -84,7 +86,9 @@ impl Worker for Floor {
                 };
                 Ok(Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?))
             }
+            Task::Instructions => Err(Unable::cannot("it is asked for as what is counted")),
             Task::Memory => Err(Unable::cannot("memory is the libraries' affair")),
+            Task::Loading => Err(Unable::cannot("how to load is the libraries' affair")),
             Task::Handshake => {
                 let mut row = Handshakes::new(row, files).map_err(Unable::Failed)?;
                 row.measure(WARM_UP).map_err(Unable::Failed)?;
@@ -113,38 +117,46 @@ impl Handshakes {
         let Calls { client, server } = calls::of(row, operands.sizes());
         operands.settle(&[client.as_slice(), server.as_slice()].concat());
         let one_by_one = row.task == Task::Latency;
-        Ok(Self { client, server, operands, meter: Meter::new(), one_by_one })
+        let meter = Meter::new().counted_as([Span::Client, Span::Server]);
+        Ok(Self { client, server, operands, meter, one_by_one })
+    }
+
+    /// Nanoseconds of client and server so far.
+    fn spent(&self, repetitions: u64) -> [f64; 2] {
+        [0, 1].map(|side| self.meter.nanoseconds(side, repetitions))
+    }
+
+    fn both_sides(&mut self) {
+        let Self { client, server, operands, meter, .. } = self;
+        meter.time::<0, _>(|| client.iter().for_each(|call| operands.perform(*call)));
+        meter.time::<1, _>(|| server.iter().for_each(|call| operands.perform(*call)));
     }
 }
 
 impl Prepared for Handshakes {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
-        let Self { client, server, operands, meter, one_by_one } = self;
         let mut distributions = [Distribution::default(), Distribution::default()];
-        meter.reset();
+        self.meter.reset();
         let (start, mut repetitions) = (Instant::now(), 0);
         while repetitions == 0 || start.elapsed() < budget {
-            let before = one_by_one.then(|| [0, 1].map(|side| meter.nanoseconds(side, 1)));
-            meter.time::<0, _>(|| client.iter().for_each(|call| operands.perform(*call)));
-            meter.time::<1, _>(|| server.iter().for_each(|call| operands.perform(*call)));
+            let before = self.one_by_one.then(|| self.spent(1));
+            self.both_sides();
             if let Some(before) = before {
-                for (side, before) in before.into_iter().enumerate() {
-                    distributions[side].count(meter.nanoseconds(side, 1) - before);
+                let spans = before.into_iter().zip(self.spent(1));
+                for (side, (before, after)) in distributions.iter_mut().zip(spans) {
+                    side.count(after - before);
                 }
             }
             repetitions += 1;
         }
-        let sides = [
-            ("client".to_owned(), meter.nanoseconds(0, repetitions)),
-            ("server".to_owned(), meter.nanoseconds(1, repetitions)),
-        ];
-        let names = ["client", "server"].map(str::to_owned).into_iter();
-        let distributions = names.zip(distributions).filter(|_| *one_by_one).collect();
-        Ok(Measurement {
-            repetitions,
-            sides: sides.into(),
-            distributions,
-            ..Measurement::default()
-        })
+        let names = || ["client", "server"].map(str::to_owned).into_iter();
+        let distributions = names().zip(distributions).filter(|_| self.one_by_one).collect();
+        let sides = names().zip(self.spent(repetitions)).collect();
+        Ok(Measurement { repetitions, sides, distributions, ..Measurement::default() })
+    }
+
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        (0..count).for_each(|_| self.both_sides());
+        Ok(Measurement { repetitions: count, ..Measurement::default() })
     }
 }

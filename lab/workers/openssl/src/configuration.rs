@@ -2,12 +2,16 @@
 //!
 //! Must not know: how connections are driven. Next: `session.rs`, which keeps what can be resumed.
 
+use std::fs;
+
 use lab_scenario::{Files, Group, Resumption, Row, Scheme, Unable, Version};
+use openssl::pkey::PKey;
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
-    SslVerifyMode, SslVersion, cipher_name,
+    SslContext, SslContextBuilder, SslMethod, SslOptions, SslSessionCacheMode, SslVerifyMode,
+    SslVersion, cipher_name,
 };
-use openssl::x509::X509Name;
+use openssl::x509::store::{X509Store, X509StoreBuilder};
+use openssl::x509::{X509, X509Name};
 
 use crate::session;
 
@@ -17,12 +21,17 @@ const MAX_EARLY_DATA: u32 = 16 << 10;
 type Result<T> = std::result::Result<T, Unable>;
 
 pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
+    client_that_trusts(&fs::read(files.root(row.chain))?, row, files)
+}
+
+/// The same with these roots, in PEM.
+pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Result<SslContext> {
     let mut builder = both(row)?;
     builder.set_verify(SslVerifyMode::PEER);
-    builder.load_verify_locations(Some(&files.root(row.chain)), None)?;
+    builder.set_cert_store(store(roots)?);
     if let Some(chain) = row.client_chain {
-        builder.set_certificate_chain_file(files.client_chain(chain))?;
-        builder.set_private_key_file(files.client_key(chain), SslFiletype::PEM)?;
+        let key = fs::read(files.client_key(chain))?;
+        show(&mut builder, &fs::read(files.client_chain(chain))?, &key)?;
     }
     match row.version {
         // What can be resumed is asked for after the handshake.
@@ -43,12 +52,22 @@ pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
 }
 
 pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
+    let key = fs::read(files.server_key(row.chain))?;
+    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files)
+}
+
+/// The same with this chain and key, in PEM.
+pub(crate) fn server_that_shows(
+    chain: &[u8],
+    key: &[u8],
+    row: &Row,
+    files: &Files,
+) -> Result<SslContext> {
     let mut builder = both(row)?;
-    builder.set_certificate_chain_file(files.server_chain(row.chain))?;
-    builder.set_private_key_file(files.server_key(row.chain), SslFiletype::PEM)?;
+    show(&mut builder, chain, key)?;
     if let Some(chain) = row.client_chain {
         builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
-        builder.load_verify_locations(Some(&files.root(chain)), None)?;
+        builder.set_cert_store(store(&fs::read(files.root(chain))?)?);
         builder.set_client_ca_list(X509Name::load_client_ca_file(files.root(chain))?);
     }
     builder.set_session_id_context(b"lab")?;
@@ -65,6 +84,26 @@ pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
         builder.set_max_early_data(MAX_EARLY_DATA)?;
     }
     Ok(builder.build())
+}
+
+fn store(pem: &[u8]) -> Result<X509Store> {
+    let mut store = X509StoreBuilder::new()?;
+    for root in X509::stack_from_pem(pem)? {
+        store.add_cert(root)?;
+    }
+    Ok(store.build())
+}
+
+/// What SSL_CTX_use_certificate_chain_file(3) and SSL_CTX_use_PrivateKey_file(3) do, without the file.
+fn show(builder: &mut SslContextBuilder, chain: &[u8], key: &[u8]) -> Result<()> {
+    let mut chain = X509::stack_from_pem(chain)?.into_iter();
+    if let Some(leaf) = chain.next() {
+        builder.set_certificate(&leaf)?;
+    }
+    for issuer in chain {
+        builder.add_extra_chain_cert(issuer)?;
+    }
+    Ok(builder.set_private_key(&*PKey::private_key_from_pem(key)?)?)
 }
 
 fn both(row: &Row) -> Result<SslContextBuilder> {

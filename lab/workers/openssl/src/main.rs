@@ -12,6 +12,9 @@
 //! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
 
 mod configuration;
+mod connection;
+mod kept;
+mod loading;
 mod memory;
 mod published;
 mod session;
@@ -23,15 +26,14 @@ use std::ptr;
 
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result, Row,
-    Scheme, Sink, Suite, Unable, Version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
+    Result, Row, Scheme, Sink, Unable, Version, Wire, serve,
 };
 use openssl::error::ErrorStack;
-use openssl::ssl::{Ssl, SslContext, SslVersion};
+use openssl::ssl::SslContext;
 
-use memory::Memory;
-use published::Shared;
-use transport::Wire;
+use connection::{Buffers, Connection};
+use kept::Shared;
 
 /// What the crate `openssl` is made of. It gives functions that take a callback of the right type names of
 /// their own.
@@ -50,6 +52,9 @@ mod ffi {
     }
 }
 
+/// The name that the parts shared with the worker for BoringSSL know the crate by.
+use openssl as library;
+
 fn main() -> ExitCode {
     serve(Driven::<OpenSsl>::new())
 }
@@ -59,6 +64,7 @@ struct OpenSsl {
     server: SslContext,
     host: &'static str,
     name: CString,
+    files: Files,
     /// Whether the client keeps the session of a handshake itself: in TLS 1.2.
     keeps: bool,
     early_data: bool,
@@ -85,13 +91,14 @@ impl Library for OpenSsl {
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
-        session::keep(None);
+        kept::keep(None);
         if row.accounting == Accounting::Published {
             return Ok(Self {
                 client: published::client(row, files)?,
                 server: published::server(row, files)?,
                 host: files.server_name(),
                 name: CString::new(files.server_name())?,
+                files: files.clone(),
                 keeps: row.resumption.is_some(),
                 early_data: false,
                 published: Some(Shared::default()),
@@ -102,6 +109,7 @@ impl Library for OpenSsl {
             server: configuration::server(row, files)?,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
+            files: files.clone(),
             keeps: row.version == Version::Tls12 && row.resumption.is_some(),
             early_data: row.early_data > 0,
             published: None,
@@ -109,32 +117,22 @@ impl Library for OpenSsl {
     }
 
     fn client(&self) -> Result<Self::Client> {
-        session::forget_arrived();
-        let mut side = Side::new(&self.client, self.published.is_some())?;
-        if self.published.is_none() {
-            side.ssl.param_mut().set_host(self.host)?;
-        }
-        let ssl = side.ssl.as_ptr();
-        // SAFETY: the connection is ours, and OpenSSL copies the name.
-        let set = unsafe {
-            ffi::SSL_set_connect_state(ssl);
-            ffi::SSL_set_tlsext_host_name(ssl, self.name.as_ptr().cast_mut())
-        };
-        if set != 1 {
-            return Err(ErrorStack::get().into());
-        }
+        kept::forget_arrived();
+        let published = self.published.is_some();
+        let connection = Connection::client(&self.client, self.host, &self.name, published)?;
+        let mut side = Side::new(connection);
         side.keeps = self.keeps;
         if let Some(shared) = &self.published {
             if let Some(session) = shared.session() {
                 side.keeps = false;
                 // SAFETY: it came from a connection of the same context.
-                unsafe { side.ssl.set_session(session)? };
+                unsafe { side.connection.ssl.set_session(session)? };
             }
             return Ok(side);
         }
-        if let Some(session) = session::take() {
+        if let Some(session) = kept::take() {
             // SAFETY: it came from a connection of the same context.
-            unsafe { side.ssl.set_session(&session)? };
+            unsafe { side.connection.ssl.set_session(&session)? };
             if self.early_data {
                 side.state = State::EarlyData;
             }
@@ -144,30 +142,35 @@ impl Library for OpenSsl {
 
     fn server(&self) -> Result<Self::Server> {
         session::forget_issued();
-        let mut side = Side::new(&self.server, self.published.is_some())?;
-        // SAFETY: the connection is ours.
-        unsafe { ffi::SSL_set_accept_state(side.ssl.as_ptr()) };
+        let connection = Connection::server(&self.server, self.published.is_some())?;
+        let mut side = Side::new(connection);
         if self.early_data {
             side.state = State::EarlyData;
         }
         Ok(side)
     }
-}
 
-/// Buffers that one thread of an application keeps for all its connections.
-struct Buffers {
-    wire: Wire,
-    /// What application data is opened into: a record.
-    opened: Vec<u8>,
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        let (client, server) = match material {
+            Material::Key(pem) => return loading::key(pem, row.chain.scheme()).map(Loaded::Key),
+            Material::Server { chain, key } => {
+                let server = configuration::server_that_shows(chain, key, row, &self.files)?;
+                (self.client.clone(), server)
+            }
+            Material::Roots(pem) => {
+                let client = configuration::client_that_trusts(pem, row, &self.files)?;
+                (client, self.server.clone())
+            }
+        };
+        let (name, files) = (self.name.clone(), self.files.clone());
+        let published = None;
+        Ok(Loaded::Configured(Self { client, server, name, files, published, ..*self }))
+    }
 }
 
 /// One end of a connection.
 struct Side<const CLIENT: bool> {
-    ssl: Ssl,
-    /// The connection's, which frees it. Null in published accounting.
-    bio: *mut ffi::BIO,
-    /// The transport of published accounting.
-    memory: Option<Memory>,
+    connection: Connection,
     state: State,
     keeps: bool,
     early_data: usize,
@@ -182,47 +185,24 @@ enum State {
 }
 
 impl<const CLIENT: bool> Side<CLIENT> {
-    fn new(context: &SslContext, published: bool) -> Result<Self> {
-        let bio = if published { ptr::null_mut() } else { transport::new()? };
-        // Without what the crate attaches to each connection for callbacks that are not used here.
-        // SAFETY: the context lives; a null pointer is no connection.
-        let ssl = unsafe { ffi::SSL_new(context.as_ptr()) };
-        if ssl.is_null() {
-            return Err(ErrorStack::get().into());
-        }
-        // SAFETY: both are ours, and the connection takes the BIO, if there is one.
-        let ssl = unsafe {
-            ffi::SSL_set_bio(ssl, bio, bio);
-            Ssl::from_ptr(ssl)
-        };
-        let memory = published.then(|| Memory::new(ssl.as_ptr())).transpose()?;
-        Ok(Self { ssl, bio, memory, state: State::Handshake, keeps: false, early_data: 0 })
-    }
-
-    /// Whether a call that returned `result` has to be made again once more has arrived; any other failure
-    /// is an error.
-    fn wants_more(&self, result: c_int) -> Result<()> {
-        // SAFETY: `result` is that of the last call for this connection.
-        match unsafe { ffi::SSL_get_error(self.ssl.as_ptr(), result) } {
-            ffi::SSL_ERROR_WANT_READ => Ok(()),
-            code => Err(format!("SSL_get_error {code}: {}", ErrorStack::get()).into()),
-        }
+    fn new(connection: Connection) -> Self {
+        Self { connection, state: State::Handshake, keeps: false, early_data: 0 }
     }
 
     /// The early data that has come. Whether that was all of it.
     fn read_early(&mut self, buffers: &mut Buffers) -> Result<bool> {
-        let (ssl, opened) = (self.ssl.as_ptr(), &mut buffers.opened);
+        let opened = &mut buffers.opened;
         loop {
             let mut length = 0;
             // SAFETY: the buffer has the length that is told.
-            let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+            let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
                 ffi::SSL_read_early_data(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
             });
             self.early_data += length;
             match result {
                 ffi::SSL_READ_EARLY_DATA_SUCCESS => {}
                 ffi::SSL_READ_EARLY_DATA_FINISH => return Ok(true),
-                _ => return self.wants_more(result).map(|()| false),
+                _ => return self.connection.wants_more(result).map(|()| false),
             }
         }
     }
@@ -236,14 +216,14 @@ impl<const CLIENT: bool> Side<CLIENT> {
 
     /// The length of one record's data, or none.
     fn read_into(&mut self, wire: &mut Wire, opened: &mut [u8]) -> Result<Option<usize>> {
-        let (ssl, mut length) = (self.ssl.as_ptr(), 0);
+        let mut length = 0;
         // SAFETY: the buffer has the length that is told.
-        let result = transport::lend(self.bio, wire, || unsafe {
+        let result = self.connection.with(wire, |ssl| unsafe {
             ffi::SSL_read_ex(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
         });
         match result {
             1 => Ok(Some(length)),
-            _ => self.wants_more(result).map(|()| None),
+            _ => self.connection.wants_more(result).map(|()| None),
         }
     }
 
@@ -252,8 +232,8 @@ impl<const CLIENT: bool> Side<CLIENT> {
         let mut name: *const c_char = ptr::null();
         // SAFETY: these controls write a pointer to a static C string and return 1, or 0.
         unsafe {
-            let told =
-                ffi::SSL_ctrl(self.ssl.as_ptr(), control, 0, ptr::from_mut(&mut name).cast());
+            let (ssl, name_at) = (self.connection.ssl.as_ptr(), ptr::from_mut(&mut name).cast());
+            let told = ffi::SSL_ctrl(ssl, control, 0, name_at);
             (told == 1 && !name.is_null()).then(|| CStr::from_ptr(name))?.to_str().ok()
         }
     }
@@ -263,7 +243,7 @@ impl<const CLIENT: bool> Drop for Side<CLIENT> {
     fn drop(&mut self) {
         // Or OpenSSL takes the connection for broken and forgets its session. SSL_clear(3)
         // SAFETY: the connection is ours.
-        unsafe { ffi::SSL_set_shutdown(self.ssl.as_ptr(), ffi::SSL_SENT_SHUTDOWN) };
+        unsafe { ffi::SSL_set_shutdown(self.connection.ssl.as_ptr(), ffi::SSL_SENT_SHUTDOWN) };
     }
 }
 
@@ -271,18 +251,18 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
     fn buffers(row: &Row, at_once: usize) -> Buffers {
-        Buffers { wire: Wire::new(at_once), opened: vec![0; published::opened(row)] }
+        Buffers::new(row, at_once)
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
-        match &mut self.memory {
+        match &mut self.connection.memory {
             Some(memory) => memory.deliver(bytes),
             None => Ok(buffers.wire.deliver(bytes)),
         }
     }
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-        match &mut self.memory {
+        match &mut self.connection.memory {
             Some(memory) => memory.collect(wire)?,
             None => buffers.wire.collect(wire),
         }
@@ -298,23 +278,18 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             self.state = State::Handshake;
         }
         if self.state == State::Handshake {
-            let ssl = self.ssl.as_ptr();
-            // SAFETY: the connection is ours.
-            let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
-                ffi::SSL_do_handshake(ssl)
-            });
-            if result != 1 {
-                return self.wants_more(result);
+            if !self.connection.handshake(&mut buffers.wire)? {
+                return Ok(());
             }
             self.state = State::Connected;
             if CLIENT && self.keeps {
-                session::keep(self.ssl.session().map(ToOwned::to_owned));
+                kept::keep(self.connection.ssl.session().map(ToOwned::to_owned));
             }
         }
-        if self.memory.is_some() {
+        if self.connection.memory.is_some() {
             // The first connection alone reads its tickets, which the others resume.
             if CLIENT && self.keeps && self.read(buffers)?.is_none() {
-                session::keep(self.ssl.session().map(ToOwned::to_owned));
+                kept::keep(self.connection.ssl.session().map(ToOwned::to_owned));
             }
             return Ok(());
         }
@@ -329,9 +304,9 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         if !CLIENT || self.state != State::EarlyData {
             return Err("there is no session that admits early data".into());
         }
-        let (ssl, mut written) = (self.ssl.as_ptr(), 0);
+        let mut written = 0;
         // SAFETY: the data has the length that is told.
-        let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+        let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
             ffi::SSL_write_early_data(ssl, data.as_ptr().cast(), data.len(), &mut written)
         });
         if result != 1 || written != data.len() {
@@ -342,19 +317,14 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn outcome(&self) -> Result<Outcome> {
-        if self.state != State::Connected || !self.ssl.is_init_finished() {
+        if self.state != State::Connected {
             return Err("not connected".into());
         }
-        let version = match self.ssl.version2() {
-            Some(SslVersion::TLS1_2) => Version::Tls12,
-            Some(SslVersion::TLS1_3) => Version::Tls13,
-            other => return Err(format!("version {other:?}").into()),
-        };
-        let suite = self.ssl.current_cipher().and_then(|cipher| cipher.standard_name());
-        let suite = Suite::ALL.iter().find(|each| Some(each.name()) == suite);
+        let ssl = &self.connection.ssl;
+        let (version, suite) = self.connection.agreed()?;
         // SAFETY: null, or a static C string.
         let group = unsafe {
-            let name = SSL_get0_group_name(self.ssl.as_ptr());
+            let name = SSL_get0_group_name(ssl.as_ptr());
             (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy())
         };
         let group = group.and_then(|name| {
@@ -363,16 +333,16 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         let scheme = self.told(if CLIENT { GET_PEER_SIGNATURE_NAME } else { GET_SIGNATURE_NAME });
         Ok(Outcome {
             version,
-            suite: *suite.ok_or("an unknown suite")?,
+            suite,
             group,
             scheme: scheme.and_then(|name| {
                 Scheme::ALL.iter().find(|each| each.name().eq_ignore_ascii_case(name)).copied()
             }),
-            resumed: self.ssl.session_reused(),
-            client_certificate: (!CLIENT).then(|| self.ssl.peer_certificate().is_some()),
+            resumed: ssl.session_reused(),
+            client_certificate: (!CLIENT).then(|| ssl.peer_certificate().is_some()),
             tickets: match (CLIENT, version) {
                 (true, Version::Tls12) => None,
-                (true, Version::Tls13) => Some(session::arrived()),
+                (true, Version::Tls13) => Some(kept::arrived()),
                 (false, _) => Some(session::issued()),
             },
             early_data: self.early_data,
@@ -380,9 +350,9 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
-        let (ssl, mut written) = (self.ssl.as_ptr(), 0);
+        let mut written = 0;
         // SAFETY: the data has the length that is told.
-        let result = transport::lend(self.bio, &mut buffers.wire, || unsafe {
+        let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
             ffi::SSL_write_ex(ssl, data.as_ptr().cast(), data.len(), &mut written)
         });
         match result {
@@ -392,7 +362,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
-        if self.memory.is_some() {
+        if self.connection.memory.is_some() {
             // A whole write, each record to its place.
             let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
             while filled < opened.len() {

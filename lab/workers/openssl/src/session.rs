@@ -1,10 +1,10 @@
-//! The client's session to resume, and the count of tickets on either side.
+//! How sessions come to a client, and the count of tickets that a server issues.
 //!
 //! OpenSSL tells of both by callbacks, which know the connection only; a worker's thread has one connection at
 //! a time, so they leave what they have with the thread.
-//! Must not know: how connections are driven. Next: `main.rs`.
+//! Must not know: how connections are driven. Next: `kept.rs`, where the client's are left.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{c_int, c_uchar, c_void};
 use std::ptr;
 
@@ -13,35 +13,15 @@ use openssl::error::ErrorStack;
 use openssl::ssl::{SslContextBuilder, SslSession};
 use openssl_sys as ffi;
 
+use crate::kept;
+
 thread_local! {
-    static SESSION: RefCell<Option<SslSession>> = const { RefCell::new(None) };
-    static ARRIVED: Cell<u32> = const { Cell::new(0) };
     static ISSUED: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Keeps a session for the next client, or none.
-pub(crate) fn keep(session: Option<SslSession>) {
-    SESSION.replace(session);
-}
-
-/// Takes the session that was kept.
-pub(crate) fn take() -> Option<SslSession> {
-    SESSION.take()
-}
-
-/// Tickets that arrived since [`forget_arrived`].
-pub(crate) fn arrived() -> u32 {
-    ARRIVED.get()
 }
 
 /// Tickets issued since [`forget_issued`].
 pub(crate) fn issued() -> u32 {
     ISSUED.get()
-}
-
-/// A new client's connection begins.
-pub(crate) fn forget_arrived() {
-    ARRIVED.set(0);
 }
 
 /// A new server's connection begins.
@@ -66,9 +46,9 @@ pub(crate) fn count_issued(builder: &mut SslContextBuilder) -> Result<(), ErrorS
 }
 
 unsafe extern "C" fn arrives(_: *mut ffi::SSL, session: *mut ffi::SSL_SESSION) -> c_int {
-    ARRIVED.set(ARRIVED.get() + 1);
+    kept::count_arrived(1);
     // SAFETY: 1 as the answer says that the reference is ours now.
-    keep(Some(unsafe { SslSession::from_ptr(session) }));
+    kept::keep(Some(unsafe { SslSession::from_ptr(session) }));
     1
 }
 

@@ -1,74 +1,16 @@
 //! The transport of a connection: a BIO of our own over buffers of fixed size that outlive connections.
 //!
-//! OpenSSL and what came of it ask for bytes, and hand them over, from within their calls. That copy stands
-//! for a system call, so it is not timed where it lasts longer than reading the clock does. Shared with the
-//! worker for BoringSSL, by `crate::ffi`.
-//! Must not know: TLS. Next: `main.rs`.
+//! OpenSSL and what came of it ask for bytes, and hand them over, from within their calls. Shared with the worker
+//! for BoringSSL, by `crate::ffi`.
+//! Must not know: TLS. Next: [`lab_scenario::Wire`].
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 use std::sync::LazyLock;
 
-use lab_scenario::{Result, untimed};
+use lab_scenario::{Result, Wire};
 
 use crate::ffi;
-
-/// Shorter copies take less time than reading the clock around them.
-const WORTH_A_CLOCK: usize = 1 << 10;
-
-/// What arrived and what is to be sent, for one connection at a time.
-pub(crate) struct Wire {
-    received: Vec<u8>,
-    /// Of `received`, what has come and is not read yet.
-    start: usize,
-    end: usize,
-    sent: Vec<u8>,
-    /// How far `sent` is filled.
-    written: usize,
-}
-
-impl Wire {
-    /// Buffers for so many bytes each way.
-    pub(crate) fn new(at_once: usize) -> Self {
-        Self { received: vec![0; at_once], start: 0, end: 0, sent: vec![0; at_once], written: 0 }
-    }
-
-    /// Takes bytes from the transport, as far as there is room.
-    pub(crate) fn deliver(&mut self, bytes: &[u8]) -> usize {
-        self.received.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
-        let room = &mut self.received[self.end..];
-        let count = room.len().min(bytes.len());
-        room[..count].copy_from_slice(&bytes[..count]);
-        self.end += count;
-        count
-    }
-
-    /// Appends what is to be sent.
-    pub(crate) fn collect(&mut self, wire: &mut Vec<u8>) {
-        wire.extend_from_slice(&self.sent[..self.written]);
-        self.written = 0;
-    }
-
-    /// Whether something has come that is not read yet.
-    pub(crate) fn has_more(&self) -> bool {
-        self.start < self.end
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> usize {
-        let count = into.len().min(self.end - self.start);
-        into[..count].copy_from_slice(&self.received[self.start..self.start + count]);
-        self.start += count;
-        count
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Option<usize> {
-        let end = self.written + bytes.len();
-        self.sent.get_mut(self.written..end)?.copy_from_slice(bytes);
-        self.written = end;
-        Some(bytes.len())
-    }
-}
 
 /// A BIO that reads from and writes to the [`Wire`] it was [lent](lend) last. Its owner has to free it.
 pub(crate) fn new() -> Result<*mut ffi::BIO> {
@@ -125,8 +67,7 @@ unsafe extern "C" fn read(bio: *mut ffi::BIO, into: *mut c_char, length: c_int) 
         (wire, std::slice::from_raw_parts_mut(into.cast::<u8>(), length))
     };
     let Some(wire) = wire else { return -1 };
-    let count =
-        if into.len() < WORTH_A_CLOCK { wire.read(into) } else { untimed(|| wire.read(into)) };
+    let count = wire.read(into);
     if count == 0 {
         // SAFETY: it is the BIO that called.
         unsafe { ffi::BIO_set_retry_read(bio) };
@@ -144,8 +85,7 @@ unsafe extern "C" fn write(bio: *mut ffi::BIO, from: *const c_char, length: c_in
         (wire, std::slice::from_raw_parts(from.cast::<u8>(), length))
     };
     let Some(wire) = wire else { return -1 };
-    let count =
-        if from.len() < WORTH_A_CLOCK { wire.write(from) } else { untimed(|| wire.write(from)) };
+    let count = wire.write(from);
     count.and_then(|count| c_int::try_from(count).ok()).unwrap_or(-1)
 }
 

@@ -11,74 +11,51 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, locked_version,
-    serve,
+    About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
+    Wire, serve,
 };
+use rustls::ProtocolVersion;
 use rustls::client::UnbufferedClientConnection;
-use rustls::pki_types::ServerName;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
-use rustls::{ClientConfig, ProtocolVersion, ServerConfig};
 
-use configuration::{client, outcome, provider, server};
+use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
 
-struct Rustls {
-    client: Arc<ClientConfig>,
-    server: Arc<ServerConfig>,
-    name: ServerName<'static>,
-}
+struct Rustls(Configured);
 
 impl Library for Rustls {
     type Client = Client;
     type Server = Server;
 
     fn about() -> About {
-        let lock = include_str!("../../../Cargo.lock");
-        About {
-            library: "rustls".to_owned(),
-            version: locked_version(lock, "rustls").to_owned(),
-            crypto: format!(
-                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
-                locked_version(lock, "aws-lc-rs"),
-                locked_version(lock, "aws-lc-sys")
-            ),
-            interface: "unbuffered connections".to_owned(),
-            build: "release, thin LTO, one codegen unit".to_owned(),
-            ..About::default()
-        }
+        about("unbuffered connections")
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         if row.early_data > 0 {
             return Err(Unable::cannot("0-RTT data is left to the buffered connections"));
         }
-        let provider = Arc::new(provider(row)?);
-        let name = ServerName::try_from(files.server_name())?;
-        let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+        Ok(Self(Configured::new(row, files, &Arc::new(provider(row)?))?))
     }
 
     fn client(&self) -> Result<Client> {
-        Ok(Client(UnbufferedClientConnection::new(Arc::clone(&self.client), self.name.clone())?))
+        Ok(Client(UnbufferedClientConnection::new(
+            Arc::clone(&self.0.client),
+            self.0.name.clone(),
+        )?))
     }
 
     fn server(&self) -> Result<Server> {
-        Ok(Server(UnbufferedServerConnection::new(Arc::clone(&self.server))?))
+        Ok(Server(UnbufferedServerConnection::new(Arc::clone(&self.0.server))?))
     }
-}
 
-/// Buffers that one thread of an application keeps for all its connections.
-struct Buffers {
-    received: Vec<u8>,
-    /// Of `received`, what has come and is not used yet.
-    start: usize,
-    end: usize,
-    out: Vec<u8>,
-    written: usize,
+    fn load(&self, _: &Row, _: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        Err(Unable::cannot("it loads what the worker rustls loads, in the same way"))
+    }
 }
 
 struct Client(UnbufferedClientConnection);
@@ -88,37 +65,24 @@ struct Server(UnbufferedServerConnection);
 /// What both ends do alike; the two types of connection have no trait in common.
 macro_rules! both_ends {
     () => {
-        type Buffers = Buffers;
+        type Buffers = Wire;
 
-        fn buffers(_: &Row, at_once: usize) -> Buffers {
-            Buffers {
-                received: vec![0; at_once],
-                start: 0,
-                end: 0,
-                out: vec![0; at_once],
-                written: 0,
-            }
+        fn buffers(_: &Row, at_once: usize) -> Wire {
+            Wire::new(at_once)
         }
 
-        fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
-            let Buffers { received, start, end, .. } = buffers;
-            received.copy_within(*start..*end, 0);
-            (*start, *end) = (0, *end - *start);
-            let room = &mut received[*end..];
-            let count = room.len().min(bytes.len());
-            room[..count].copy_from_slice(&bytes[..count]);
-            *end += count;
-            Ok(count)
+        fn deliver(&mut self, wire: &mut Wire, bytes: &[u8]) -> Result<usize> {
+            Ok(wire.deliver(bytes))
         }
 
-        fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
+        fn advance(&mut self, wire: &mut Wire) -> Result<()> {
             loop {
-                let received = &mut buffers.received[buffers.start..buffers.end];
+                let (received, room) = wire.both();
                 let UnbufferedStatus { discard, state, .. } = self.0.process_tls_records(received);
+                let mut written = 0;
                 let done = match state? {
                     ConnectionState::EncodeTlsData(mut message) => {
-                        let room = &mut buffers.out[buffers.written..];
-                        buffers.written += message.encode(room)?;
+                        written = message.encode(room)?;
                         false
                     }
                     ConnectionState::TransmitTlsData(flight) => {
@@ -128,37 +92,37 @@ macro_rules! both_ends {
                     ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) => true,
                     other => return Err(format!("{other:?} in a handshake").into()),
                 };
-                buffers.start += discard;
+                wire.use_up(discard);
+                wire.fill(written);
                 if done {
                     return Ok(());
                 }
             }
         }
 
-        fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-            wire.extend_from_slice(&buffers.out[..buffers.written]);
-            buffers.written = 0;
+        fn collect(&mut self, wire: &mut Wire, sent: &mut Vec<u8>) -> Result<()> {
+            wire.collect(sent);
             Ok(())
         }
 
-        fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
+        fn send_early(&mut self, _: &mut Wire, _: &[u8]) -> Result<()> {
             Err("0-RTT data is left to the buffered connections".into())
         }
 
-        fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
+        fn send(&mut self, wire: &mut Wire, data: &[u8]) -> Result<()> {
             let UnbufferedStatus { state, .. } = self.0.process_tls_records(&mut []);
             let ConnectionState::WriteTraffic(mut traffic) = state? else {
                 return Err("not ready to send".into());
             };
-            buffers.written += traffic.encrypt(data, &mut buffers.out[buffers.written..])?;
+            let written = traffic.encrypt(data, wire.both().1)?;
+            wire.fill(written);
             Ok(())
         }
 
-        fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        fn receive(&mut self, wire: &mut Wire, sink: Sink<'_>) -> Result<()> {
             loop {
-                let received = &mut buffers.received[buffers.start..buffers.end];
                 let UnbufferedStatus { mut discard, state, .. } =
-                    self.0.process_tls_records(received);
+                    self.0.process_tls_records(wire.both().0);
                 match state? {
                     ConnectionState::ReadTraffic(mut traffic) => {
                         while let Some(record) = traffic.next_record() {
@@ -168,12 +132,12 @@ macro_rules! both_ends {
                         }
                     }
                     ConnectionState::WriteTraffic(_) => {
-                        buffers.start += discard;
+                        wire.use_up(discard);
                         return Ok(());
                     }
                     other => return Err(format!("{other:?} among data").into()),
                 }
-                buffers.start += discard;
+                wire.use_up(discard);
             }
         }
     };

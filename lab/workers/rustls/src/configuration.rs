@@ -1,18 +1,19 @@
-//! How rustls is configured for a row, and what it tells of a connection; shared by its two workers.
+//! Who rustls is, how it is configured for a row, and what it tells of a connection; shared by its two workers.
 //!
 //! Must not know: how connections are driven.
 
+use std::fs;
 use std::sync::Arc;
 
 use lab_scenario::{
-    Accounting, Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable,
-    Version,
+    About, Accounting, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable,
+    Version, locked_version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{
     ClientConfig, CommonState, HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig,
@@ -28,22 +29,68 @@ const SESSIONS: usize = 1024;
 /// The same in rustls-bench.
 const PUBLISHED_SESSIONS: usize = 128;
 
+/// Both sides' configurations for a row.
+pub(crate) struct Configured {
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) name: ServerName<'static>,
+}
+
+impl Configured {
+    pub(crate) fn new(
+        row: &Row,
+        files: &Files,
+        provider: &Arc<CryptoProvider>,
+    ) -> std::result::Result<Self, Unable> {
+        let name = ServerName::try_from(files.server_name())?;
+        let client = Arc::new(client(row, files, provider)?);
+        Ok(Self { client, server: Arc::new(server(row, files, provider)?), name })
+    }
+}
+
+/// Who the library is, driven through this interface.
+pub(crate) fn about(interface: &str) -> About {
+    let lock = include_str!("../../../Cargo.lock");
+    About {
+        library: "rustls".to_owned(),
+        version: locked_version(lock, "rustls").to_owned(),
+        crypto: format!(
+            "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
+            locked_version(lock, "aws-lc-rs"),
+            locked_version(lock, "aws-lc-sys")
+        ),
+        interface: interface.to_owned(),
+        build: "release, thin LTO, one codegen unit".to_owned(),
+        ..About::default()
+    }
+}
+
 fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
 }
 
-pub(crate) fn client(
+fn client(
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ClientConfig, Unable> {
+    client_that_trusts(&fs::read(files.root(row.chain))?, row, files, provider)
+}
+
+/// The same with these roots, in PEM.
+pub(crate) fn client_that_trusts(
+    pem: &[u8],
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
 ) -> std::result::Result<ClientConfig, Unable> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[version(row.version)])?
-        .with_root_certificates(roots(row.chain, files)?);
+        .with_root_certificates(roots(pem)?);
     let mut config = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => builder.with_client_auth_cert(
-            certificates(files.client_chain(chain))?,
+            certificates(&fs::read(files.client_chain(chain))?)?,
             PrivateKeyDer::from_pem_file(files.client_key(chain))?,
         )?,
     };
@@ -60,7 +107,19 @@ pub(crate) fn client(
     Ok(config)
 }
 
-pub(crate) fn server(
+fn server(
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> std::result::Result<ServerConfig, Unable> {
+    let key = fs::read(files.server_key(row.chain))?;
+    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files, provider)
+}
+
+/// The same with this chain and key, in PEM.
+pub(crate) fn server_that_shows(
+    chain: &[u8],
+    key: &[u8],
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
@@ -76,15 +135,13 @@ pub(crate) fn server(
     let builder = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => {
-            let roots = Arc::new(roots(chain, files)?);
+            let roots = Arc::new(roots(&fs::read(files.root(chain))?)?);
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build()?;
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder.with_single_cert(
-        certificates(files.server_chain(row.chain))?,
-        PrivateKeyDer::from_pem_file(files.server_key(row.chain))?,
-    )?;
+    let mut config =
+        builder.with_single_cert(certificates(chain)?, PrivateKeyDer::from_pem_slice(key)?)?;
     match row.resumption {
         None => config.session_storage = Arc::new(NoServerSessionStorage {}),
         Some(Resumption::Stateful) if is_published(row) => {
@@ -162,16 +219,16 @@ fn version(version: Version) -> &'static SupportedProtocolVersion {
     }
 }
 
-fn roots(chain: Chain, files: &Files) -> std::result::Result<RootCertStore, Unable> {
+fn roots(pem: &[u8]) -> std::result::Result<RootCertStore, Unable> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(files.root(chain))?)?;
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate?)?;
+    }
     Ok(roots)
 }
 
-fn certificates(
-    path: std::path::PathBuf,
-) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
-    Ok(CertificateDer::pem_file_iter(path)?.collect::<std::result::Result<_, _>>()?)
+fn certificates(pem: &[u8]) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
+    Ok(CertificateDer::pem_slice_iter(pem).collect::<std::result::Result<_, _>>()?)
 }
 
 /// What both ends can tell.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod loading;
 mod published;
 
 use std::io::{BufRead, Read, Write};
@@ -17,22 +18,22 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Library, Outcome, Program, Result, Row, Sink,
-    Unable, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Program,
+    Result, Row, Sink, Unable, serve,
 };
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, ProtocolVersion, ServerConfig, ServerConnection};
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConnection, ProtocolVersion, ServerConnection};
 
-use configuration::{client, outcome, provider, server};
+use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
 
 struct Rustls {
-    client: Arc<ClientConfig>,
-    server: Arc<ServerConfig>,
-    name: ServerName<'static>,
+    configured: Configured,
+    provider: Arc<CryptoProvider>,
+    files: Files,
 }
 
 impl Library for Rustls {
@@ -42,37 +43,29 @@ impl Library for Rustls {
     const PROGRAM: Option<Program> = Some(Program::RustlsBench);
 
     fn about() -> About {
-        let lock = include_str!("../../../Cargo.lock");
-        About {
-            library: "rustls".to_owned(),
-            version: locked_version(lock, "rustls").to_owned(),
-            crypto: format!(
-                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
-                locked_version(lock, "aws-lc-rs"),
-                locked_version(lock, "aws-lc-sys")
-            ),
-            interface: "buffered connections".to_owned(),
-            build: "release, thin LTO, one codegen unit".to_owned(),
-            ..About::default()
-        }
+        about("buffered connections")
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         let provider = Arc::new(provider(row)?);
-        let name = ServerName::try_from(files.server_name())?;
-        let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+        let configured = Configured::new(row, files, &provider)?;
+        Ok(Self { configured, provider, files: files.clone() })
     }
 
     fn client(&self) -> Result<Client> {
-        Ok(Client(ClientConnection::new(Arc::clone(&self.client), self.name.clone())?))
+        let Configured { client, name, .. } = &self.configured;
+        Ok(Client(ClientConnection::new(Arc::clone(client), name.clone())?))
     }
 
     fn server(&self) -> Result<Server> {
-        let mut connection = ServerConnection::new(Arc::clone(&self.server))?;
+        let mut connection = ServerConnection::new(Arc::clone(&self.configured.server))?;
         // A write of any size at once.
         connection.set_buffer_limit(None);
         Ok(Server { connection, early_data: 0 })
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
     }
 }
 

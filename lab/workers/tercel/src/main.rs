@@ -4,12 +4,15 @@
 
 #![forbid(unsafe_code)]
 
+mod loading;
+
+use std::fs;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Chain, Driven, Endpoint, Files, Group, Library, Outcome, Program, Result,
-    Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
+    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
+    Result, Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
 };
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::{ServerName, UnixTime};
@@ -55,7 +58,17 @@ impl Library for Tercel {
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         let name = ServerName::try_from(files.server_name())?;
-        Ok(Self { client: client(row, files)?, server: server(row, files)?, name })
+        let trusted = |chain| roots(&fs::read(files.root(chain))?);
+        let clients = |chain| {
+            credential(&fs::read(files.client_chain(chain))?, &fs::read(files.client_key(chain))?)
+        };
+        let (chain, key) = (files.server_chain(row.chain), files.server_key(row.chain));
+        let servers = credential(&fs::read(chain)?, &fs::read(key)?)?;
+        Ok(Self {
+            client: client(row, trusted(row.chain)?, row.client_chain.map(clients).transpose()?)?,
+            server: server(row, servers, row.client_chain.map(trusted).transpose()?)?,
+            name,
+        })
     }
 
     fn client(&self) -> Result<Self::Client> {
@@ -65,11 +78,19 @@ impl Library for Tercel {
     fn server(&self) -> Result<Self::Server> {
         Ok(Side::new(Handshake::server(Arc::clone(&self.server))))
     }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
+    }
 }
 
-fn client(row: &Row, files: &Files) -> std::result::Result<Arc<ClientConfig>, Unable> {
+fn client(
+    row: &Row,
+    roots: Roots,
+    own: Option<Credential>,
+) -> std::result::Result<Arc<ClientConfig>, Unable> {
     let mut builder = ClientConfig::builder()
-        .roots(roots(row.chain, files)?)
+        .roots(roots)
         .versions(&[version(row.version)])
         .cipher_suites(&[suite(row.suite)?])?
         .early_data(row.early_data > 0);
@@ -82,15 +103,17 @@ fn client(row: &Row, files: &Files) -> std::result::Result<Arc<ClientConfig>, Un
     if row.resumption.is_none() {
         builder = builder.without_resumption();
     }
-    if let Some(chain) = row.client_chain {
-        builder =
-            builder.credential(credential(files.client_chain(chain), files.client_key(chain))?);
+    if let Some(own) = own {
+        builder = builder.credential(own);
     }
     Ok(builder.build()?)
 }
 
-fn server(row: &Row, files: &Files) -> std::result::Result<Arc<ServerConfig>, Unable> {
-    let own = credential(files.server_chain(row.chain), files.server_key(row.chain))?;
+fn server(
+    row: &Row,
+    own: Credential,
+    client_roots: Option<Roots>,
+) -> std::result::Result<Arc<ServerConfig>, Unable> {
     let mut builder = ServerConfig::builder().credential(own).versions(&[version(row.version)]);
     builder = if is_published(row) {
         // What rustls sends there.
@@ -112,10 +135,8 @@ fn server(row: &Row, files: &Files) -> std::result::Result<Arc<ServerConfig>, Un
         let guard = ReplayGuard::new(GUARD, UnixTime::since_unix_epoch(std::time::Duration::ZERO));
         builder = builder.early_data(MAX_EARLY_DATA, Policy::Here(Arc::new(guard)));
     }
-    if let Some(chain) = row.client_chain {
-        builder = builder
-            .signature_schemes(&schemes(row))
-            .client_auth(ClientAuth::Required, roots(chain, files)?);
+    if let Some(roots) = client_roots {
+        builder = builder.signature_schemes(&schemes(row)).client_auth(ClientAuth::Required, roots);
     }
     Ok(builder.build()?)
 }
@@ -125,19 +146,14 @@ fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
 }
 
-fn roots(chain: Chain, files: &Files) -> std::result::Result<Roots, Unable> {
+fn roots(pem: &[u8]) -> std::result::Result<Roots, Unable> {
     let mut roots = Roots::new();
-    roots.add_pem(&std::fs::read(files.root(chain))?)?;
+    roots.add_pem(pem)?;
     Ok(roots)
 }
 
-fn credential(
-    chain: std::path::PathBuf,
-    key: std::path::PathBuf,
-) -> std::result::Result<Credential, Unable> {
-    let chain = load_certs_pem(&std::fs::read(chain)?)?;
-    let key = load_key_pem(&std::fs::read(key)?)?;
-    Ok(Credential::new(chain, &key)?)
+fn credential(chain: &[u8], key: &[u8]) -> std::result::Result<Credential, Unable> {
+    Ok(Credential::new(load_certs_pem(chain)?, &load_key_pem(key)?)?)
 }
 
 fn version(version: Version) -> ProtocolVersion {

@@ -28,7 +28,7 @@ use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
-use crate::keys::tls13::{CLIENT_CONTEXT, SERVER_CONTEXT, signed_content};
+use crate::keys::tls13::{CLIENT_CONTEXT, SERVER_CONTEXT, SignedContent};
 
 /// How a peer wants to have our certificate, as far as we can.
 #[derive(Clone, Copy, Default)]
@@ -240,12 +240,12 @@ pub(crate) fn credential_request<'a>(
 }
 
 /// What this side's CertificateVerify signs; `transcript` ends with its Certificate. RFC 9846 4.5.2
-pub(crate) fn content_to_sign(side: Side, transcript: &Digest) -> Vec<u8> {
+pub(crate) fn content_to_sign(side: Side, transcript: &Digest) -> SignedContent {
     let context = match side {
         Side::Client => CLIENT_CONTEXT,
         Side::Server => SERVER_CONTEXT,
     };
-    signed_content(context, transcript)
+    SignedContent::new(context, transcript)
 }
 
 fn shown(body: &[u8], asked: Asked<'_>, context: &[u8]) -> Result<Option<Shown>, Error> {

@@ -73,7 +73,7 @@ impl CertificateRequested {
         let scheme = self.request().and_then(|request| request.scheme_for(credential));
         let scheme = scheme.ok_or(Misuse::InvalidArgument)?;
         let answer = self.certificate(Some(credential))?;
-        let content = content_to_sign(Side::Client, &answer.transcript.fork_finish());
+        let content = content_to_sign(Side::Client, &answer.transcript.fork_finish()).to_vec();
         Ok(UnsignedAuthentication { answer, credential: Arc::clone(credential), scheme, content })
     }
 

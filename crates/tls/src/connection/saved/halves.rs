@@ -17,7 +17,7 @@ use crate::connection::link::Link;
 use crate::connection::post_handshake::PostHandshake;
 use crate::connection::receiver::{self, Receiver};
 use crate::connection::sender::{self, Sender};
-use crate::keys::direction::Keys;
+use crate::keys::direction::{KeyCell, Keys};
 use crate::keys::suite::Suite;
 use crate::record::frame::Expect;
 use crate::record::limits;
@@ -27,7 +27,7 @@ use crate::record::sealer::{Padding, Sealer};
 pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
     // After a handshake there is no allowance for early data; the version stands before the halves.
     let Sender { sealer, version: _, keys, updates, link, state, allowance: _ } = sender;
-    write_keys(w, keys.as_ref(), sealer.sequence(), *updates);
+    write_keys(w, keys.get(), sealer.sequence(), *updates);
     w.u16(sealer.max_fragment());
     w.u16(match sealer.padding() {
         Padding::None => 0,
@@ -51,7 +51,7 @@ pub(super) fn read_sender(
     });
     sealer.install(keys.parked(sequence));
     let link = Link::from_word(r.u32().ok()?)?;
-    let mut sender = Sender::new(sealer, version, Some(keys), link);
+    let mut sender = Sender::new(sealer, version, KeyCell::of(keys), link);
     sender.updates = updates;
     if read_bool(r)? {
         sender.state = sender::State::Closed;
@@ -74,7 +74,7 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         updates_in_a_row,
         warnings_in_a_row,
     } = post;
-    write_keys(w, keys.as_ref(), opener.sequence(), *updates);
+    write_keys(w, keys.get(), opener.sequence(), *updates);
     w.u16(opener.max_plaintext());
     w.opaque24(joiner.waiting());
     w.u8(opener.empty_records());
@@ -96,7 +96,7 @@ pub(super) fn read_receiver(
     opener.expect(if suite.is_tls13() { Expect::Tls13 } else { Expect::Tls12 });
     opener.set_max_plaintext(read_limit(r)?);
     opener.install(keys.parked(sequence));
-    let mut post = PostHandshake::new(side, version, Some(keys), None, None);
+    let mut post = PostHandshake::new(side, version, KeyCell::of(keys), None, None);
     post.updates = updates;
     post.joiner.push(r.opaque24().ok()?);
     // A whole message would not have waited, and one that is too long would have been refused.

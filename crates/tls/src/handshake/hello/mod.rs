@@ -15,9 +15,10 @@ use std::sync::Arc;
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
 use super::client_session::Destination;
+use super::coroutine::boxed;
 use super::established::Established;
-use super::flow::{Command, Flow, refused, wrong_answer};
-use super::question::{Answer, ChooseConfigQuestion, Question, SharedHello};
+use super::flow::{Command, Flow, Message, refused, wrong_answer};
+use super::question::{Answer, ChooseConfigQuestion, Question};
 use super::{client_session, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::common::Common;
@@ -31,9 +32,16 @@ pub(crate) async fn server(
     mut flow: Flow,
     config: Arc<ServerConfig>,
 ) -> Result<Established, Error> {
-    let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
-    let hello: SharedHello = message.into_bytes().into();
-    let (config, version) = choose_config_and_version(&mut flow, config, &hello).await?;
+    let hello = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
+    let (config, version) = match decide(&config, &hello)? {
+        Some(decided) => decided,
+        None => {
+            let config = ask_for_config(&mut flow, &hello).await?;
+            let version = negotiate::version(&parse_hello(&hello)?, &config.common)?;
+            (config, version)
+        }
+    };
+    flow.order(first_limit(&config.common))?;
     match version {
         ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
         _ => tls12::server::handshake(&mut flow, &config, hello).await,
@@ -46,19 +54,19 @@ pub(crate) async fn client(
     config: Arc<ClientConfig>,
     to: Destination,
 ) -> Result<Established, Error> {
-    flow.order(first_limit(&config.common));
+    flow.order(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &to).await?;
     let mut offer = Offer::new(&config, to, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
-    let hello = ServerHello::parse(message.body())?;
-    match chosen_version(&hello, &config)? {
+    match chosen_version(&message, &config)? {
         ProtocolVersion::TLS1_3 => {
-            tls13::client::handshake(&mut flow, &config, offer, message).await
+            // In boxes of their own: many may wait for a server's first word, with the room for that.
+            boxed(|| tls13::client::handshake(&mut flow, &config, offer, message)).await
         }
         // Early data cannot be taken back. RFC 9846 E.3
         _ if offer.early_data => Err(Peer::WrongVersionForEarlyData.into()),
-        _ => tls12::client::handshake(&mut flow, &config, offer, message).await,
+        _ => boxed(|| tls12::client::handshake(&mut flow, &config, offer, message)).await,
     }
 }
 
@@ -67,49 +75,38 @@ fn first_limit(common: &Common) -> Command {
     Command::RecordLimits { read: None, write: Some(common.max_fragment) }
 }
 
-/// The `ClientHello` in a message whose header is still on it.
-pub(crate) fn parse_hello(message: &SharedHello) -> Result<ClientHello<'_>, Error> {
-    Ok(ClientHello::parse(message.get(4..).unwrap_or_default())?)
+/// The `ClientHello` in a message.
+pub(crate) fn parse_hello(message: &Message) -> Result<ClientHello<'_>, Error> {
+    Ok(ClientHello::parse(message.body())?)
 }
 
-/// In a function of its own, so that the parsed hello is not held while all the rest goes on.
-async fn choose_config_and_version(
-    flow: &mut Flow,
-    config: Arc<ServerConfig>,
-    hello: &SharedHello,
-) -> Result<(Arc<ServerConfig>, ProtocolVersion), Error> {
+/// The configuration and the version to go on with; `None` if the application is to be asked for the first.
+fn decide(
+    config: &Arc<ServerConfig>,
+    hello: &Message,
+) -> Result<Option<(Arc<ServerConfig>, ProtocolVersion)>, Error> {
     let parsed = parse_hello(hello)?;
     certificate_type::check_offer(&parsed)?;
-    let config = choose_config(flow, config, hello, &parsed).await?;
-    flow.order(first_limit(&config.common));
+    let config = match &config.choose_config {
+        None => Arc::clone(config),
+        Some(Policy::Here(choose)) => choose.choose_config(&parsed).ok_or_else(refused)?,
+        Some(Policy::Ask) => return Ok(None),
+    };
     let version = negotiate::version(&parsed, &config.common)?;
-    Ok((config, version))
+    Ok(Some((config, version)))
 }
 
-async fn choose_config(
-    flow: &mut Flow,
-    config: Arc<ServerConfig>,
-    hello: &SharedHello,
-    parsed: &ClientHello<'_>,
-) -> Result<Arc<ServerConfig>, Error> {
-    match &config.choose_config {
-        None => Ok(config),
-        Some(Policy::Here(choose)) => choose.choose_config(parsed).ok_or_else(refused),
-        Some(Policy::Ask) => {
-            let question = ChooseConfigQuestion { hello: Arc::clone(hello) };
-            match flow.ask(Question::ChooseConfig(question)).await {
-                Answer::Config(config) => config.ok_or_else(refused),
-                _ => Err(wrong_answer()),
-            }
-        }
+async fn ask_for_config(flow: &mut Flow, hello: &Message) -> Result<Arc<ServerConfig>, Error> {
+    let question = ChooseConfigQuestion { hello: hello.clone() };
+    match flow.ask(Question::ChooseConfig(question)).await {
+        Answer::Config(config) => config.ok_or_else(refused),
+        _ => Err(wrong_answer()),
     }
 }
 
 /// The version a server chose. RFC 9846 4.2.3, 4.3.1
-fn chosen_version(
-    hello: &ServerHello<'_>,
-    config: &ClientConfig,
-) -> Result<ProtocolVersion, Error> {
+fn chosen_version(message: &Message, config: &ClientConfig) -> Result<ProtocolVersion, Error> {
+    let hello = ServerHello::parse(message.body())?;
     let version = match hello.extensions.supported_versions {
         // Only TLS 1.3 is chosen this way. RFC 9846 4.3.1
         Some(ProtocolVersion::TLS1_3) => ProtocolVersion::TLS1_3,

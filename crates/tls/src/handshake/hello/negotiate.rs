@@ -105,21 +105,17 @@ pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<
     let theirs = hello.extensions.supported_groups.ok_or(Peer::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
     let has_share = |group: NamedGroup| shares.iter().any(|share| share.group == group);
-    let ours: Vec<NamedGroup> = if config.client_order {
-        // Each once, however often it is listed.
-        let mut groups = Vec::with_capacity(config.common.groups.len());
-        for group in theirs.iter().filter(|group| config.common.groups.contains(group)) {
-            if !groups.contains(&group) {
-                groups.push(group);
-            }
-        }
-        groups
-    } else {
-        config.common.groups.iter().copied().filter(|group| theirs.contains(*group)).collect()
+    // Of ours, each once: a client may list theirs as often as it likes.
+    let ours = || config.common.groups.iter().copied().enumerate();
+    let rank = |(ours, group): (usize, NamedGroup)| {
+        let theirs = theirs.iter().position(|offered| offered == group)?;
+        Some((if config.client_order { theirs } else { ours }, group))
     };
-    let best = *ours.first().ok_or(Peer::NoSharedGroup)?;
-    let equal = |group: &&NamedGroup| is_post_quantum(**group) == is_post_quantum(best);
-    Ok(ours.iter().filter(equal).copied().find(|group| has_share(*group)).unwrap_or(best))
+    let (_, best) =
+        ours().filter_map(rank).min_by_key(|(rank, _)| *rank).ok_or(Peer::NoSharedGroup)?;
+    let equal = |group: NamedGroup| is_post_quantum(group) == is_post_quantum(best);
+    let there = ours().filter(|(_, group)| equal(*group) && has_share(*group)).filter_map(rank);
+    Ok(there.min_by_key(|(rank, _)| *rank).map_or(best, |(_, group)| group))
 }
 
 /// The group of a TLS 1.2 handshake, which is a classic one.

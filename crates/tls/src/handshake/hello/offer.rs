@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use pki_types::ServerName;
+use pki_types::{ServerName, UnixTime};
 use tercel_crypto::{HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
     CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
     HostName, KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion,
-    PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer,
+    PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer, SignatureScheme,
 };
 
 use super::offered_key::OfferedKey;
@@ -20,6 +20,7 @@ use crate::config::pre_shared_key::PreSharedKey;
 use crate::connection::authentication::compression;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::client_session::Destination;
+use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
@@ -33,7 +34,7 @@ pub(crate) struct Offer {
     /// Up to the first hello, in the hash of the first key that it offers; `None` if it offers none.
     transcript: Option<Box<Transcript>>,
     pub(crate) random: [u8; 32],
-    pub(crate) session_id: Vec<u8>,
+    pub(crate) session_id: Few<u8, 32>,
     pub(crate) to: Destination,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
@@ -43,7 +44,9 @@ pub(crate) struct Offer {
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last hello offered early data.
     pub(crate) early_data: bool,
-    exchanges: Vec<KeyExchange>,
+    /// Those after the first are what only a configuration with wishes of its own has.
+    exchange: Option<KeyExchange>,
+    further_exchanges: Vec<KeyExchange>,
     /// Decides the order of extensions and the reserved values, the same in both hellos.
     seed: u64,
     /// Whether the last hello has the one share that a retry asked for.
@@ -77,18 +80,18 @@ impl Offer {
             .filter(|session| session.version == ProtocolVersion::TLS1_3)
             .map(|session| EarlySecret::new(session.suite, Some(session.secret.as_bytes())));
         let pre_shared_keys = if tls13 { config.pre_shared_keys.clone() } else { Vec::new() };
-        let exchanges = if tls13 { exchanges(config)? } else { Vec::new() };
         Ok(Self {
             message: Vec::new(),
             transcript: None,
             random: *random,
-            session_id: session_id.to_vec(),
+            session_id: Few::joined(0, &[session_id]),
             to,
             session,
             early_secret,
             pre_shared_keys,
             early_data: false,
-            exchanges,
+            exchange: None,
+            further_exchanges: Vec::new(),
             seed,
             replaces_shares: false,
         })
@@ -106,11 +109,15 @@ impl Offer {
 
     /// Writes and sends the first ClientHello.
     pub(crate) fn send(&mut self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
-        let shares = self.shares(config);
         self.early_data = self.may_send_early(config);
-        self.send_with(flow, config, &shares, None, None)?;
+        if config.common.has_version(ProtocolVersion::TLS1_3) {
+            let groups = first_groups(config);
+            self.send_shares(flow, config, &groups, None, None)?;
+        } else {
+            self.send_with(flow, config, &[], None, None)?;
+        }
         if self.early_data {
-            self.begin_early_data(flow, config);
+            self.begin_early_data(flow, config)?;
         }
         Ok(())
     }
@@ -124,11 +131,13 @@ impl Offer {
         config.resumption.early_data && session.max_early_data > 0 && alpn_fits
     }
 
-    fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) {
-        let (Some(session), Some(secret)) = (self.session13(), &self.early_secret) else { return };
+    fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
+        let (Some(session), Some(secret)) = (self.session13(), &self.early_secret) else {
+            return Ok(());
+        };
         // Middlebox compatibility: ahead of the first protected record. RFC 9846 E.4
         if !self.session_id.is_empty() {
-            flow.order(Command::SendChangeCipherSpec);
+            flow.order(Command::SendChangeCipherSpec)?;
         }
         let limit = session.max_early_data;
         let mut transcript = self.transcript(session.suite.hash);
@@ -137,7 +146,7 @@ impl Offer {
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
-        flow.order(Command::WriteEarlyData { secret, limit });
+        flow.order(Command::WriteEarlyData { secret, limit })
     }
 
     /// A transcript up to the first hello, while there is no second.
@@ -173,21 +182,79 @@ impl Offer {
         {
             return Err(Peer::PreSharedKeyDeclined.into());
         }
-        let shares = match group {
-            None => self.shares(config),
-            Some(group) => {
-                let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
-                self.exchanges = vec![KeyExchange::generate(algorithm)?];
-                let share = |exchange: &KeyExchange| (group, exchange.public_share().to_vec());
-                self.exchanges.iter().map(share).collect()
-            }
-        };
+        if let Some(group) = group {
+            return self.send_shares(flow, config, &[group], cookie, Some(before));
+        }
+        // The shares are those of the first hello.
+        let first = core::mem::take(&mut self.message);
+        let hello = ClientHello::parse(first.get(4..).unwrap_or_default())?;
+        let sent = hello.extensions.key_share.into_iter().flat_map(|shares| shares.iter());
+        let sent = sent.filter(|share| self.has_share(config, share.group));
+        let shares = Few::<_, MOST_SHARES>::of(NO_SHARE, sent);
         self.send_with(flow, config, &shares, cookie, Some(before))
+    }
+
+    /// Makes a key pair for each of these groups, and sends a hello with the shares.
+    fn send_shares(
+        &mut self,
+        flow: &mut Flow,
+        config: &ClientConfig,
+        groups: &[NamedGroup],
+        cookie: Option<&[u8]>,
+        before: Option<&Transcript>,
+    ) -> Result<(), Error> {
+        self.exchange = None;
+        self.further_exchanges.clear();
+        let algorithms = groups.iter().filter_map(|group| group::algorithm(*group));
+        let length = algorithms.clone().map(KeyExchangeAlgorithm::client_share_len).sum();
+        // One share of any group has room on the stack.
+        let mut on_stack = [0_u8; KeyExchangeAlgorithm::MAX_SHARE_LEN];
+        let mut on_heap = Vec::new();
+        let room = if length > on_stack.len() {
+            on_heap.resize(length, 0);
+            on_heap.as_mut_slice()
+        } else {
+            on_stack.as_mut_slice()
+        };
+        let mut rest = room;
+        let mut shares = Few::<KeyShareEntry<'_>, MOST_SHARES>::of(NO_SHARE, []);
+        for algorithm in algorithms {
+            let (share, after) =
+                rest.split_at_mut_checked(algorithm.client_share_len()).ok_or(Local::Encode)?;
+            rest = after;
+            let exchange = KeyExchange::generate_into(algorithm, share)?;
+            let share = &*share;
+            if let Some(group) = group::code_point(algorithm) {
+                shares.push(KeyShareEntry { group, key_exchange: share });
+            }
+            if let (Some(group), Some((_, place)), None) =
+                (offered_classic(config, algorithm, groups.len()), algorithm.classic(), before)
+            {
+                let key_exchange = share.get(place).unwrap_or_default();
+                shares.push(KeyShareEntry { group, key_exchange });
+            }
+            if self.exchange.is_none() {
+                self.exchange = Some(exchange);
+            } else {
+                self.further_exchanges.push(exchange);
+            }
+        }
+        // Shares come in the order of the groups. RFC 9846 4.3.8
+        let ours = &config.common.groups;
+        let place = |share: &KeyShareEntry<'_>| ours.iter().position(|group| *group == share.group);
+        shares.as_mut_slice().sort_by_key(place);
+        self.send_with(flow, config, &shares, cookie, before)
     }
 
     /// Whether a share for this group was sent.
     pub(crate) fn has_share(&self, config: &ClientConfig, group: NamedGroup) -> bool {
-        self.shares(config).iter().any(|(sent, _)| *sent == group)
+        let exchanges = || self.exchange.iter().chain(&self.further_exchanges);
+        let count = exchanges().count();
+        exchanges().any(|exchange| {
+            let algorithm = exchange.algorithm();
+            group::code_point(algorithm) == Some(group)
+                || offered_classic(config, algorithm, count) == Some(group)
+        })
     }
 
     /// The secret that our share and the server's for this group make.
@@ -203,14 +270,16 @@ impl Offer {
         }
         let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
         let whole = |exchange: &KeyExchange| exchange.algorithm() == algorithm;
-        let exchanges = core::mem::take(&mut self.exchanges);
+        let first = self.exchange.take();
         let mut half = None;
-        for exchange in exchanges {
+        for exchange in first.into_iter().chain(core::mem::take(&mut self.further_exchanges)) {
             if whole(&exchange) {
                 return exchange.agree(server_share).map_err(bad_share);
             }
-            let classic = exchange.classic().is_some_and(|(classic, _)| classic == algorithm);
-            if classic && config.common.groups.contains(&group) {
+            let classic = exchange.algorithm().classic();
+            if classic.is_some_and(|(classic, _)| classic == algorithm)
+                && config.common.groups.contains(&group)
+            {
                 half = Some(exchange);
             }
         }
@@ -218,78 +287,50 @@ impl Offer {
         exchange.agree_classic(server_share).map_err(bad_share)
     }
 
-    /// Group and share of each exchange; the classic half of a hybrid stands for its group too.
-    fn shares(&self, config: &ClientConfig) -> Vec<(NamedGroup, Vec<u8>)> {
-        let mut shares: Vec<(NamedGroup, Vec<u8>)> = Vec::new();
-        for exchange in &self.exchanges {
-            let Some(group) = group::code_point(exchange.algorithm()) else { continue };
-            shares.push((group, exchange.public_share().to_vec()));
-        }
-        if config.key_shares.is_none() && self.exchanges.len() == 1 {
-            for exchange in &self.exchanges {
-                let Some((algorithm, share)) = exchange.classic() else { continue };
-                let Some(group) = group::code_point(algorithm) else { continue };
-                if config.common.groups.contains(&group) {
-                    shares.push((group, share.to_vec()));
-                }
-            }
-        }
-        // Shares come in the order of the groups. RFC 9846 4.3.8
-        let place = |group: &NamedGroup| config.common.groups.iter().position(|ours| ours == group);
-        shares.sort_by_key(|(group, _)| place(group));
-        shares
-    }
-
     fn send_with(
         &mut self,
         flow: &mut Flow,
         config: &ClientConfig,
-        shares: &[(NamedGroup, Vec<u8>)],
+        shares: &[KeyShareEntry<'_>],
         cookie: Option<&[u8]>,
         before: Option<&Transcript>,
     ) -> Result<(), Error> {
         let common = &config.common;
         let tls13 = common.has_version(ProtocolVersion::TLS1_3);
         let tls12 = common.has_version(ProtocolVersion::TLS1_2);
-        let mut suites: Vec<CipherSuite> = common.usable_suites().map(|suite| suite.code).collect();
+        let suites = common.usable_suites().map(|suite| suite.code);
+        let mut suites = Few::<_, 16>::of(CipherSuite::TLS_FALLBACK_SCSV, suites);
         if config.fallback_scsv {
             suites.push(CipherSuite::TLS_FALLBACK_SCSV);
         }
-        let groups: Vec<NamedGroup> = common
-            .groups
-            .iter()
-            .copied()
-            .filter(|group| tls13 || !negotiate::is_post_quantum(*group))
-            .collect();
-        let entries: Vec<KeyShareEntry<'_>> = shares
-            .iter()
-            .map(|(group, share)| KeyShareEntry { group: *group, key_exchange: share })
-            .collect();
-        let protocols: Vec<ProtocolName<'_>> =
-            common.alpn.iter().map(|name| ProtocolName(name)).collect();
+        let groups = common.groups.iter().copied();
+        let groups = groups.filter(|group| tls13 || !negotiate::is_post_quantum(*group));
+        let groups = Few::<_, 16>::of(NamedGroup::X25519, groups);
+        let protocols = common.alpn.iter().map(|name| ProtocolName(name));
+        let protocols = Few::<_, 8>::of(ProtocolName(&[]), protocols);
         let host = match &self.to.name {
             ServerName::DnsName(name) if config.send_server_name => {
                 Some(HostName::new(name.as_ref().as_bytes())?)
             }
             _ => None,
         };
-        let versions: Vec<ProtocolVersion> = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2]
-            .into_iter()
-            .filter(|version| common.has_version(*version))
-            .collect();
+        let versions = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2].into_iter();
+        let versions = versions.filter(|version| common.has_version(*version));
+        let versions = Few::<_, 2>::of(ProtocolVersion::TLS1_2, versions);
         let resumes = config.resumption.store.is_some();
-        let keys = self.offered_keys(config);
-        let identities: Vec<PskIdentity<'_>> = keys.iter().map(|key| key.identity).collect();
+        let now = common.clock.now();
+        let keys = || self.offered_keys(config, now);
+        let identities = Few::<_, 4>::of(NO_IDENTITY, keys().map(|key| key.identity));
         let zeros = [0_u8; 64];
         let place = |key: &OfferedKey<'_>| zeros.get(..key.binder_length()).unwrap_or_default();
-        let binders: Vec<PskBinder<'_>> = keys.iter().map(|key| PskBinder(place(key))).collect();
+        let binders = Few::<_, 4>::of(PskBinder(&[]), keys().map(|key| PskBinder(place(&key))));
         let ticket = self.session12().filter(|session| session.by_ticket);
         // Who can judge no certificate asks for none. RFC 9846 9.2
         let judges = !config.only_pre_shared_keys;
         let highest = versions.first().copied().unwrap_or(ProtocolVersion::TLS1_2);
-        let schemes = common.schemes_for(highest);
-        let authorities: Vec<DistinguishedName<'_>> =
-            config.certificate_authorities.iter().map(|name| DistinguishedName(name)).collect();
+        let schemes = Few::<_, 32>::of(SignatureScheme::ED25519, common.schemes_for(highest));
+        let authorities = config.certificate_authorities.iter().map(|name| DistinguishedName(name));
+        let authorities = Few::<_, 4>::of(DistinguishedName(&[]), authorities);
         let compressions = compression::codes(common.offered_compression());
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
@@ -297,7 +338,7 @@ impl Offer {
             psk_key_exchange_modes: (tls13 && (resumes || !config.pre_shared_keys.is_empty()))
                 .then_some(List::of(&[PskKeyExchangeMode::PSK_DHE_KE])),
             early_data: self.early_data.then_some(()),
-            pre_shared_key: (!keys.is_empty()).then(|| OfferedPsks {
+            pre_shared_key: (!identities.is_empty()).then(|| OfferedPsks {
                 identities: List::of(&identities),
                 binders: List::of(&binders),
             }),
@@ -328,7 +369,7 @@ impl Offer {
             post_handshake_auth: (tls13 && config.post_handshake_auth).then_some(()),
             supported_versions: tls13.then_some(List::of(&versions)),
             cookie,
-            key_share: tls13.then_some(List::of(&entries)),
+            key_share: tls13.then_some(List::of(shares)),
             renegotiation_info: tls12.then_some(&[]),
             ..Default::default()
         };
@@ -349,39 +390,40 @@ impl Offer {
             order: config.shuffle_extensions.then_some(self.seed),
             grease: config.grease.then_some(grease),
         };
-        let mut message = Vec::new();
+        let mut message = Vec::with_capacity(room(&hello));
         hello.encode_with(&encoding, &mut message)?;
         let mut transcript = None;
-        if let Some(first) = keys.first() {
+        let first = keys().next();
+        if let Some(first) = first {
             let partial = hello.without_binders(&message).unwrap_or_default();
             let bound = partial.len();
             let mut over = Box::new(first.transcript(before));
             over.add(partial);
-            let made: Vec<_> = keys.iter().map(|key| key.binder(&mut over, partial)).collect();
-            let binders: Vec<PskBinder<'_>> = made.iter().map(|binder| PskBinder(binder)).collect();
+            let of_first = first.binder(&mut over, partial);
+            let rest: Vec<_> = keys().skip(1).map(|key| key.binder(&mut over, partial)).collect();
+            let made = core::iter::once(&of_first).chain(&rest).map(|binder| PskBinder(binder));
+            let binders = Few::<_, 4>::of(PskBinder(&[]), made);
             hello.replace_binders(&mut message, List::of(&binders))?;
             over.add(message.get(bound..).unwrap_or_default());
             transcript = Some(over);
         }
         self.message = message;
         self.transcript = transcript.filter(|_| before.is_none());
-        flow.send_with(
-            |out| {
-                out.extend_from_slice(&self.message);
-                Ok::<(), Error>(())
-            },
-            |_| {},
-        )
+        flow.send_alone(&self.message)
     }
 
     /// The keys to offer: the session's first, because early data goes with the first. RFC 9846 4.3.10
-    fn offered_keys(&self, config: &ClientConfig) -> Vec<OfferedKey<'_>> {
-        let now = config.common.clock.now();
+    fn offered_keys<'o>(
+        &'o self,
+        config: &'o ClientConfig,
+        now: UnixTime,
+    ) -> impl Iterator<Item = OfferedKey<'o>> {
         let session = self.session13().zip(self.early_secret.as_ref());
-        let session = session.map(|(session, early)| OfferedKey::of_session(session, early, now));
+        let session =
+            session.map(move |(session, early)| OfferedKey::of_session(session, early, now));
         let external = self.pre_shared_keys.iter();
         let external = external.filter_map(|key| OfferedKey::external(key, &config.common));
-        session.into_iter().chain(external).collect()
+        session.into_iter().chain(external)
     }
 
     /// What the hello that was sent offers.
@@ -405,20 +447,55 @@ fn bad_share(error: tercel_crypto::CryptoError) -> Error {
     crate::handshake::tls13::server::bad_share(error)
 }
 
-/// The key exchanges to begin with.
-fn exchanges(config: &ClientConfig) -> Result<Vec<KeyExchange>, Error> {
-    let generate = |group: &NamedGroup| {
-        let algorithm: KeyExchangeAlgorithm = group::algorithm(*group).ok_or(Local::Encode)?;
-        KeyExchange::generate(algorithm).map_err(Error::from)
-    };
-    let ours = config.common.groups.iter();
-    let predicted = ours.filter(|group| config.server_groups.contains(group)).take(1);
-    let predicted = predicted.map(generate).collect::<Result<Vec<_>, _>>()?;
-    if !predicted.is_empty() {
-        return Ok(predicted);
-    }
-    match &config.key_shares {
-        Some(groups) => groups.iter().map(generate).collect(),
-        None => config.common.groups.iter().take(1).map(generate).collect(),
+/// The groups to send shares for at first.
+fn first_groups(config: &ClientConfig) -> Few<NamedGroup, MOST_SHARES> {
+    let filler = NamedGroup::X25519;
+    let ours = config.common.groups.iter().copied();
+    let mut predicted = ours.clone().filter(|group| config.server_groups.contains(group));
+    match (predicted.next(), &config.key_shares) {
+        (Some(predicted), _) => Few::of(filler, [predicted]),
+        (None, Some(groups)) => Few::of(filler, groups.iter().copied()),
+        (None, None) => Few::of(filler, ours.take(1)),
     }
 }
+
+/// The group of the classic half of a hybrid, if that is offered beside it: of one among so many exchanges.
+fn offered_classic(
+    config: &ClientConfig,
+    algorithm: KeyExchangeAlgorithm,
+    exchanges: usize,
+) -> Option<NamedGroup> {
+    let (classic, _) =
+        algorithm.classic().filter(|_| config.key_shares.is_none() && exchanges == 1)?;
+    group::code_point(classic).filter(|group| config.common.groups.contains(group))
+}
+
+/// Shares that are offered without an allocation.
+const MOST_SHARES: usize = 4;
+
+/// About as many bytes as a hello takes, rather more than less.
+fn room(hello: &ClientHello<'_>) -> usize {
+    let extensions = &hello.extensions;
+    let shares = extensions.key_share.into_iter().flat_map(|shares| shares.iter());
+    let keys = extensions.pre_shared_key.into_iter().flat_map(|offered| offered.identities.iter());
+    let protocols = extensions.alpn.into_iter().flat_map(|names| names.iter());
+    let authorities = extensions.certificate_authorities.into_iter().flat_map(|all| all.iter());
+    let host = extensions.server_name.and_then(|name| name.host_name());
+    let alone = [
+        host.map_or(0, |host| host.as_str().len()),
+        extensions.session_ticket.map_or(0, <[u8]>::len),
+        extensions.cookie.map_or(0, <[u8]>::len),
+        // Everything else.
+        256,
+    ];
+    let all = alone.into_iter();
+    let all = all.chain(shares.map(|share| share.key_exchange.len()));
+    // Two binders for each: the real ones are written before they take their place.
+    let all = all.chain(keys.map(|key| key.identity.len().saturating_add(2 * 64)));
+    let all = all.chain(protocols.map(|name| name.0.len()));
+    all.chain(authorities.map(|name| name.0.len())).fold(0, usize::saturating_add)
+}
+
+const NO_SHARE: KeyShareEntry<'_> = KeyShareEntry { group: NamedGroup::X25519, key_exchange: &[] };
+
+const NO_IDENTITY: PskIdentity<'_> = PskIdentity { identity: &[], obfuscated_ticket_age: 0 };

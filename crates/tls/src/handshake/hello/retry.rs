@@ -13,16 +13,15 @@ use super::{negotiate, parse_hello};
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
-use crate::handshake::flow::{Command, Flow};
+use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::pre_shared_key;
-use crate::handshake::question::SharedHello;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::record::limits;
 
 /// What is settled once the hello to go on with is there.
 pub(crate) struct Settled {
-    pub(crate) hello: SharedHello,
+    pub(crate) hello: Message,
     pub(crate) suite: &'static Suite,
     pub(crate) group: NamedGroup,
     /// The external key to use, whose binder is still to be checked.
@@ -38,7 +37,7 @@ pub(crate) struct Settled {
 pub(crate) async fn settle(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    first: SharedHello,
+    first: Message,
 ) -> Result<Settled, Error> {
     let hello = parse_hello(&first)?;
     check(&hello)?;
@@ -62,13 +61,12 @@ pub(crate) async fn settle(
     if early_data_lost {
         flow.order(Command::SkipEarlyData {
             limit: limits::skipped_early_data(config.resumption.max_early_data),
-        });
+        })?;
     }
-    let mut transcript = Transcript::after_retry(suite.hash, &first);
+    let mut transcript = Transcript::after_retry(suite.hash, first.bytes());
     send_retry(flow, &hello, suite, group, &mut transcript)?;
-    let message = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
-    flow.order(Command::StopSkippingEarlyData);
-    let second: SharedHello = message.into_bytes().into();
+    let second = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
+    flow.order(Command::StopSkippingEarlyData)?;
     let again = parse_hello(&second)?;
     compare(&hello, &again, group)?;
     // Keys that go with the suite stay on offer. RFC 9846 4.2.2
@@ -139,7 +137,7 @@ fn send_retry(
     flow.send(&retry, transcript)?;
     // Middlebox compatibility, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() {
-        flow.order(Command::SendChangeCipherSpec);
+        flow.order(Command::SendChangeCipherSpec)?;
     }
     Ok(())
 }

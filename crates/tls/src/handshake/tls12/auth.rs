@@ -5,17 +5,20 @@
 use std::sync::Arc;
 
 use pki_types::CertificateDer;
-use tercel_crypto::SharedSecret;
+use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateTls12, CertificateType, CertificateVerify, Finished, HandshakeMessage,
-    HandshakeType, ProtocolVersion, RawPublicKeyTls12, SignatureScheme,
+    HandshakeType, NamedGroup, ProtocolVersion, RawPublicKeyTls12, ServerEcdhParams,
+    SignatureScheme,
 };
 
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::connection::authentication::shown::verify_signature;
-use crate::error::{Error, Peer};
+use crate::error::{Error, Local, Peer};
+use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
+use crate::handshake::hello::group;
 use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
@@ -60,8 +63,8 @@ pub(crate) fn send_finished(
     verify_data: &[u8],
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    flow.order(Command::SendChangeCipherSpec);
-    flow.order(Command::InstallWrite(keys));
+    flow.order(Command::SendChangeCipherSpec)?;
+    flow.order(Command::InstallWrite(keys))?;
     flow.send(&Finished { verify_data }, transcript)
 }
 
@@ -73,7 +76,7 @@ pub(crate) async fn receive_finished(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     flow.read_change_cipher_spec().await;
-    flow.order(Command::InstallRead(keys));
+    flow.order(Command::InstallRead(keys))?;
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {
@@ -122,7 +125,7 @@ pub(crate) async fn send_verify(
     scheme: SignatureScheme,
 ) -> Result<(), Error> {
     let content = transcript.take_messages();
-    let signature = signature::sign(flow, credential, scheme, content).await?;
+    let signature = signature::sign(flow, credential, scheme, &content).await?;
     flow.send(&CertificateVerify { algorithm: scheme, signature: &signature }, transcript)
 }
 
@@ -143,13 +146,24 @@ pub(crate) async fn receive_verify(
 }
 
 /// What a server's ServerKeyExchange signs. RFC 8422 5.4
-pub(crate) fn signed_params(randoms: &Randoms, params: &[u8]) -> Vec<u8> {
-    let mut content = Vec::with_capacity(64_usize.saturating_add(params.len()));
-    content.extend_from_slice(&randoms.client);
-    content.extend_from_slice(&randoms.server);
-    content.extend_from_slice(params);
-    content
+pub(crate) fn signed_params(
+    randoms: &Randoms,
+    params: &ServerEcdhParams<'_>,
+) -> Few<u8, { 64 + 4 + MAX_SHARE }> {
+    Few::joined(0, &[&randoms.client, &randoms.server, &params.head(), params.public])
 }
+
+/// A key pair and its share, in a group that TLS 1.2 has.
+pub(crate) fn generate(group: NamedGroup) -> Result<(KeyExchange, Few<u8, MAX_SHARE>), Error> {
+    let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
+    let mut room = [0; MAX_SHARE];
+    let share = room.get_mut(..algorithm.client_share_len()).ok_or(Local::Encode)?;
+    let exchange = KeyExchange::generate_into(algorithm, share)?;
+    Ok((exchange, Few::joined(0, &[share])))
+}
+
+/// The longest share of such a group: a point on P-521.
+pub(crate) const MAX_SHARE: usize = 133;
 
 /// The kind of authentication that a leaf's key serves.
 pub(crate) fn authentication_of(kind: tercel_crypto::KeyKind) -> Authentication {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{KeyExchange, SharedSecret};
+use tercel_crypto::SharedSecret;
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
     CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
@@ -22,10 +22,12 @@ use crate::connection::authentication::shown::verify_signature;
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
+use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::offer::Offer;
-use crate::handshake::hello::{certificate_type, group, negotiate};
+use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
@@ -42,38 +44,51 @@ pub(crate) async fn handshake(
     mut offer: Offer,
     first: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = ServerHello::parse(first.body())?;
     let suite = check(&hello, config, &offer)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     let extended = accept_extensions(&hello, config, &mut facts)?;
     let randoms = Randoms { client: offer.random, server: *hello.random };
     let resumes = given_back(&hello, &offer);
-    // Nobody signs anything in an abbreviated handshake.
-    let mut transcript = if resumes {
-        Transcript::new(suite.hash)
-    } else {
+    // Only who has a credential may have to sign what was said, and in a full handshake. RFC 5246 7.4.8
+    let mut transcript = if config.credentials.is_some() && !resumes {
         Transcript::keeping_messages(suite.hash)
+    } else {
+        Transcript::new(suite.hash)
     };
     transcript.add(&offer.message);
     transcript.add(first.bytes());
     if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        let resumed = resumption::resume(flow, config, &hello, &offer, session, facts, transcript);
-        return Box::pin(resumed).await;
+        return boxed(|| {
+            resumption::resume(flow, config, &hello, &offer, session, facts, transcript)
+        })
+        .await;
     }
+
+    let timestamps =
+        hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
+    let status_promised = hello.extensions.status_request.is_some();
+    let ticket_promised = hello.extensions.session_ticket.is_some();
+    let session_id = Few::<u8, 32>::joined(0, &[hello.session_id_echo]);
+    let limits = limits(config, &hello);
+    // With it goes what came in the same record, once that is read.
+    drop(first);
 
     let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
     shown.ocsp_requested = config.request_ocsp;
-    shown.signed_certificate_timestamps =
-        hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
-    let status_promised = hello.extensions.status_request.is_some();
+    shown.signed_certificate_timestamps = timestamps;
     let message = receive_status(flow, status_promised, &mut shown, &mut transcript).await?;
     let (group, shared, share, scheme) = receive_key_exchange(config, &message, &shown, &randoms)?;
     transcript.add(message.bytes());
+    drop(message);
     facts.group = Some(group);
     facts.peer_signature_scheme = Some(scheme);
     let request = receive_request_and_done(flow, &mut transcript).await?;
+    if request.is_none() {
+        drop(transcript.take_messages());
+    }
     let now = config.common.clock.now();
     identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
 
@@ -98,12 +113,12 @@ pub(crate) async fn handshake(
     let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    let ticket = resumption::receive_ticket(flow, &hello, &mut transcript).await?;
+    let ticket = resumption::receive_ticket(flow, ticket_promised, &mut transcript).await?;
     let expected = main.server_verify_data(&transcript.digest());
-    flow.order(limits(config, &hello));
+    flow.order(limits)?;
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     shown.into_facts(&mut facts);
-    resumption::keep_new(config, &hello, &offer, suite, &main, &facts, ticket);
+    resumption::keep_new(config, &session_id, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
@@ -117,7 +132,7 @@ pub(crate) async fn handshake(
 
 /// The server gives our session id back. RFC 5246 7.4.1.3, RFC 5077 3.4
 fn given_back(hello: &ServerHello<'_>, offer: &Offer) -> bool {
-    !offer.session_id.is_empty() && hello.session_id_echo == offer.session_id.as_slice()
+    !offer.session_id.is_empty() && hello.session_id_echo == &*offer.session_id
 }
 
 /// The server's choices, against what was offered. RFC 5246 7.4.1.3, RFC 9846 4.2.3
@@ -256,20 +271,17 @@ fn receive_key_exchange(
     message: &Message,
     server: &Shown,
     randoms: &Randoms,
-) -> Result<(NamedGroup, SharedSecret, Vec<u8>, SignatureScheme), Error> {
+) -> Result<(NamedGroup, SharedSecret, Few<u8, { auth::MAX_SHARE }>, SignatureScheme), Error> {
     let parsed = ServerKeyExchange::parse(message.body())?;
     let group = parsed.params.named_curve;
     if !config.common.groups.contains(&group) || negotiate::is_post_quantum(group) {
         return Err(Peer::WrongGroup.into());
     }
-    let params = message.body().get(parsed.signed_range()).unwrap_or_default();
-    let content = auth::signed_params(randoms, params);
+    let content = auth::signed_params(randoms, &parsed.params);
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
     verify_signature(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
-    let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
-    let exchange = KeyExchange::generate(algorithm)?;
-    let share = exchange.public_share().to_vec();
+    let (exchange, share) = auth::generate(group)?;
     let shared = exchange.agree(parsed.params.public).map_err(bad_share)?;
     Ok((group, shared, share, parsed.algorithm))
 }
@@ -307,8 +319,7 @@ async fn select_credential(
     let version = ProtocolVersion::TLS1_2;
     let request = request_from_message(message.body(), version, certificate_type)
         .ok_or(Peer::UnexpectedMessage)?;
-    let source =
-        || RequestSource::Request { message: message.bytes().to_vec(), version, certificate_type };
+    let source = || RequestSource::Request { message: message.clone(), version, certificate_type };
     let Some(credential) = identity::select(flow, policy, &request, source).await? else {
         return Ok(None);
     };

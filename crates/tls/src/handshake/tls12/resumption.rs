@@ -109,7 +109,7 @@ pub(crate) async fn serve(
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
     let expected = main.client_verify_data(&transcript.digest());
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
-    flow.order(super::server::limits(config, hello));
+    flow.order(super::server::limits(config, hello))?;
     session.into_facts(&mut facts);
     let extended = facts.extended_main_secret;
     Ok(Established {
@@ -213,13 +213,14 @@ pub(crate) async fn resume(
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
     let main = MainSecret12::resumed(suite, session.secret.duplicate());
     log.log("CLIENT_RANDOM", main.as_bytes());
-    let ticket = receive_ticket(flow, hello, &mut transcript).await?;
+    let promised = hello.extensions.session_ticket.is_some();
+    let ticket = receive_ticket(flow, promised, &mut transcript).await?;
     let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let expected = main.server_verify_data(&transcript.digest());
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    flow.order(super::client::limits(config, hello));
+    flow.order(super::client::limits(config, hello))?;
     // The same session goes on. Without a new ticket only the protocol can differ.
     let unchanged = ticket.is_none() && session.alpn == facts.alpn;
     match session.stored.take().filter(|_| unchanged) {
@@ -268,13 +269,13 @@ fn keep_again(
 /// A new ticket: (seconds it can be used, the ticket).
 pub(crate) type Ticket = (u32, Vec<u8>);
 
-/// The ticket that the ServerHello promised. RFC 5077 3.2, 3.3
+/// The ticket, if the ServerHello promised one. RFC 5077 3.2, 3.3
 pub(crate) async fn receive_ticket(
     flow: &mut Flow,
-    hello: &ServerHello<'_>,
+    promised: bool,
     transcript: &mut Transcript,
 ) -> Result<Option<Ticket>, Error> {
-    if hello.extensions.session_ticket.is_none() {
+    if !promised {
         return Ok(None);
     }
     let message = flow.read_expected(HandshakeType::NEW_SESSION_TICKET).await?;
@@ -286,7 +287,7 @@ pub(crate) async fn receive_ticket(
 /// Keeps what a full handshake gave a client: a ticket, or the id of a session.
 pub(crate) fn keep_new(
     config: &ClientConfig,
-    hello: &ServerHello<'_>,
+    session_id: &[u8],
     offer: &Offer,
     suite: &'static Suite,
     main: &MainSecret12,
@@ -300,8 +301,8 @@ pub(crate) fn keep_new(
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
         client_session::keep_ticket(config, &offer.to, session, ticket);
-    } else if !hello.session_id_echo.is_empty() {
-        session.identity = hello.session_id_echo.to_vec();
+    } else if !session_id.is_empty() {
+        session.identity = session_id.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
         client_session::keep(config, &offer.to, &session);
     }

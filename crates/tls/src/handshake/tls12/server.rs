@@ -8,9 +8,9 @@ use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, CipherSuite,
     ClientCertificateType, ClientHello, ClientKeyExchange, CompressionMethod, DistinguishedName,
-    EcPointFormat, HandshakeMessage, HandshakeType, List, NamedGroup, ProtocolName,
-    ProtocolVersion, ServerEcdhParams, ServerHello, ServerHelloDone, ServerHelloExtensions,
-    ServerKeyExchange, SignatureScheme, Writer,
+    EcPointFormat, HandshakeMessage, HandshakeType, List, ProtocolName, ProtocolVersion,
+    ServerEcdhParams, ServerHello, ServerHelloDone, ServerHelloExtensions, ServerKeyExchange,
+    SignatureScheme,
 };
 
 use super::auth::{self, Randoms};
@@ -21,12 +21,12 @@ use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
+use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
-use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::keep_digest;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
@@ -38,50 +38,64 @@ use crate::keys::tls12::Exporter12;
 pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: SharedHello,
+    message: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
     let extended = extended_main_secret(&hello, config)?;
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        // In a box of its own: a full handshake need not hold the room.
-        return Box::pin(resumption::serve(
-            flow,
-            config,
-            &hello,
-            &message,
-            session,
-            random,
-            secure_renegotiation,
-        ))
+        // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet.
+        return boxed(|| {
+            resumption::serve(
+                flow,
+                config,
+                &hello,
+                message.bytes(),
+                session,
+                random,
+                secure_renegotiation,
+            )
+        })
         .await;
     }
-    let alpn = negotiate::alpn(&hello, config)?;
-    let group = negotiate::group12(&hello, config)?;
-    let (credential, scheme) = select_credential(flow, config, &message, &hello).await?;
+    boxed(|| full(flow, config, &message, &hello, secure_renegotiation, extended)).await
+}
+
+/// A full handshake.
+pub(crate) async fn full(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: &Message,
+    hello: &ClientHello<'_>,
+    secure_renegotiation: bool,
+    extended: bool,
+) -> Result<Established, Error> {
+    let alpn = negotiate::alpn(hello, config)?;
+    let group = negotiate::group12(hello, config)?;
+    let (credential, scheme) = select_credential(flow, config, message, hello).await?;
     let authentication = auth::authentication_of(credential.kind());
-    let suite = negotiate::suite12(&hello, config, authentication)?;
+    let suite = negotiate::suite12(hello, config, authentication)?;
 
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.group = Some(group);
     facts.alpn = alpn.map(<[u8]>::to_vec);
-    facts.server_name = negotiate::server_name(&hello).map(str::to_owned);
+    facts.server_name = negotiate::server_name(hello).map(str::to_owned);
     facts.extended_main_secret = extended;
     facts.secure_renegotiation = secure_renegotiation;
     facts.own_signature_scheme = Some(scheme);
     facts.server_certificate_type = credential.certificate_type();
-    facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
+    facts.client_certificate_type = certificate_type::of_client(hello, config)?;
 
     let asks = config.client_auth != ClientAuth::None;
     let mut transcript =
         if asks { Transcript::keeping_messages(suite.hash) } else { Transcript::new(suite.hash) };
-    transcript.add(&message);
+    transcript.add(message.bytes());
     let randoms = Randoms { client: *hello.random, server: server_random(config)? };
     let staple = credential.staple().filter(|_| hello.extensions.status_request.is_some());
-    let certificate_types = certificate_type::answers(&hello, config, &facts);
-    let session = resumption::plan(config, &hello)?;
+    let certificate_types = certificate_type::answers(hello, config, &facts);
+    let session = resumption::plan(config, hello)?;
     let staples = staple.is_some();
     let answers = Answers {
         extended,
@@ -94,7 +108,7 @@ pub(crate) async fn handshake(
     send_server_hello(
         flow,
         config,
-        &hello,
+        hello,
         suite,
         &randoms,
         &credential,
@@ -105,10 +119,9 @@ pub(crate) async fn handshake(
     if let Some(ocsp_response) = staple {
         flow.send(&CertificateStatus { ocsp_response }, &mut transcript)?;
     }
-    let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
-    let exchange = KeyExchange::generate(algorithm)?;
-    send_key_exchange(flow, &randoms, group, &exchange, &credential, scheme, &mut transcript)
-        .await?;
+    let (exchange, share) = auth::generate(group)?;
+    let params = ServerEcdhParams { named_curve: group, public: &share };
+    send_key_exchange(flow, &randoms, params, &credential, scheme, &mut transcript).await?;
     if asks {
         send_certificate_request(flow, config, &mut transcript)?;
     }
@@ -140,7 +153,7 @@ pub(crate) async fn handshake(
     }
     let verify_data = main.server_verify_data(&transcript.digest());
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    flow.order(limits(config, &hello));
+    flow.order(limits(config, hello))?;
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
@@ -189,7 +202,7 @@ fn extended_main_secret(hello: &ClientHello<'_>, config: &ServerConfig) -> Resul
 async fn select_credential(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: &SharedHello,
+    message: &Message,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
     // Without the extension a client can verify SHA-1 only, which we do not sign. RFC 5246 7.4.1.4.1
@@ -273,19 +286,13 @@ pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> Command 
 async fn send_key_exchange(
     flow: &mut Flow,
     randoms: &Randoms,
-    group: NamedGroup,
-    exchange: &KeyExchange,
+    params: ServerEcdhParams<'_>,
     credential: &Arc<Credential>,
     scheme: SignatureScheme,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let params = ServerEcdhParams { named_curve: group, public: exchange.public_share() };
-    let mut written = Vec::new();
-    let mut writer = Writer::new(&mut written);
-    params.write(&mut writer);
-    writer.finish()?;
-    let content = auth::signed_params(randoms, &written);
-    let signature = signature::sign(flow, credential, scheme, content).await?;
+    let content = auth::signed_params(randoms, &params);
+    let signature = signature::sign(flow, credential, scheme, &content).await?;
     let message = ServerKeyExchange { params, algorithm: scheme, signature: &signature };
     flow.send(&message, transcript)
 }
@@ -298,7 +305,7 @@ fn send_certificate_request(
     let authorities = config.authorities();
     let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
     let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
-    let schemes = config.common.schemes_for(ProtocolVersion::TLS1_2);
+    let schemes: Vec<_> = config.common.schemes_for(ProtocolVersion::TLS1_2).collect();
     let message = CertificateRequestTls12 {
         certificate_types: List::of(&types),
         supported_signature_algorithms: List::of(&schemes),
@@ -331,7 +338,7 @@ async fn receive_key_exchange(
     exchange: KeyExchange,
     transcript: &mut Transcript,
 ) -> Result<SharedSecret, Error> {
-    let message: Message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
+    let message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
     let share = ClientKeyExchange::parse(message.body())?;
     let shared = exchange.agree(share.ecdh_public).map_err(bad_share)?;
     transcript.add(message.bytes());

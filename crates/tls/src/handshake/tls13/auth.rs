@@ -44,7 +44,7 @@ pub(crate) async fn send_verify(
     side: Side,
 ) -> Result<(), Error> {
     let content = content_to_sign(side, &transcript.digest());
-    let signature = signature::sign(flow, credential, scheme, content).await?;
+    let signature = signature::sign(flow, credential, scheme, &content).await?;
     let message = CertificateVerify { algorithm: scheme, signature: &signature };
     flow.send(&message, transcript)
 }

@@ -11,10 +11,9 @@ use crate::config::credential::Credential;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
-use crate::handshake::flow::Flow;
+use crate::handshake::flow::{Flow, Message};
 use crate::handshake::hello::negotiate;
 use crate::handshake::identity;
-use crate::handshake::question::SharedHello;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::EarlySecret;
@@ -36,7 +35,7 @@ pub(super) struct Basis {
 pub(super) async fn choose_basis(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: &SharedHello,
+    message: &Message,
     hello: &ClientHello<'_>,
     suite: &'static Suite,
     transcript: &mut Transcript,
@@ -75,7 +74,7 @@ pub(super) async fn choose_basis(
 async fn select_credential(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    message: &SharedHello,
+    message: &Message,
     hello: &ClientHello<'_>,
 ) -> Result<(Arc<Credential>, SignatureScheme), Error> {
     let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_3, config)

@@ -43,7 +43,7 @@ pub(crate) async fn handshake(
     mut offer: Offer,
     first: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let offered_early = offer.early_data;
     let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
     let hello = ServerHello::parse(message.body())?;
@@ -82,12 +82,12 @@ pub(crate) async fn handshake(
     let secrets = early.into_handshake(&shared);
     // Middlebox compatibility, once. RFC 9846 E.4
     if !offer.session_id.is_empty() && !retried && !offered_early {
-        flow.order(Command::SendChangeCipherSpec);
+        flow.order(Command::SendChangeCipherSpec)?;
     }
     let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
-    flow.install_read(server_handshake.keys());
+    flow.install_read(server_handshake.keys())?;
     if !offer.early_data {
-        flow.install_write(client_handshake.keys());
+        flow.install_write(client_handshake.keys())?;
     }
 
     receive_encrypted_extensions(
@@ -100,7 +100,7 @@ pub(crate) async fn handshake(
     )
     .await?;
     if offer.early_data && facts.early_data == EarlyData::Rejected {
-        flow.install_write(client_handshake.keys());
+        flow.install_write(client_handshake.keys())?;
     }
     facts.resumed = session.is_some();
     let authenticated = session.as_ref().map(|session| session.authenticated);
@@ -118,10 +118,10 @@ pub(crate) async fn handshake(
 
     let main = main_secrets(secrets, &mut transcript, &log);
     // The server has said all it says under handshake keys.
-    flow.install_read(Keys::Tls13(main.server));
+    flow.install_read(Keys::Tls13(main.server))?;
     if facts.early_data == EarlyData::Accepted {
         flow.send(&EndOfEarlyData, &mut transcript)?;
-        flow.install_write(client_handshake.keys());
+        flow.install_write(client_handshake.keys())?;
     }
     if let Some(request) = request {
         certificate_type::check_client(config, &facts)?;
@@ -133,7 +133,7 @@ pub(crate) async fn handshake(
     let verify_data = client_handshake.verify_data(&transcript.digest());
     let finished = Finished { verify_data: &verify_data };
     flow.send(&finished, &mut transcript)?;
-    flow.install_write(Keys::Tls13(main.client));
+    flow.install_write(Keys::Tls13(main.client))?;
     // After an external key there is nothing to be asked for. RFC 9846 4.4.2
     facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
     // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
@@ -249,8 +249,8 @@ async fn receive_encrypted_extensions(
     }
     record_limits::check(extensions.record_size_limit)?;
     let ours = config.common.record_size_limit.filter(|_| extensions.record_size_limit.is_some());
-    flow.order(record_limits::tls13(&config.common, extensions.record_size_limit, ours));
-    flow.order(Command::Padding(config.common.padding));
+    flow.order(record_limits::tls13(&config.common, extensions.record_size_limit, ours))?;
+    flow.order(Command::Padding(config.common.padding))?;
     transcript.add(message.bytes());
     Ok(())
 }
@@ -298,13 +298,13 @@ async fn authenticate(
     certificate_type: CertificateType,
 ) -> Result<Option<tercel_wire::SignatureScheme>, Error> {
     let version = ProtocolVersion::TLS1_3;
-    let body = message.body().to_vec();
-    let request = request_from_message(&body, version, certificate_type)
+    let body = message.body();
+    let request = request_from_message(body, version, certificate_type)
         .ok_or(Peer::MissingServerExtension)?;
     let mut chosen: Option<(Arc<Credential>, tercel_wire::SignatureScheme)> = None;
     if let Some(policy) = &config.credentials {
-        let message = message.into_bytes();
-        let source = || RequestSource::Request { message, version, certificate_type };
+        let source =
+            || RequestSource::Request { message: message.clone(), version, certificate_type };
         let credential = identity::select(flow, policy, &request, source).await?;
         if let Some(credential) = credential {
             let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
@@ -312,7 +312,7 @@ async fn authenticate(
         }
     }
     let credential = chosen.as_ref().map(|(credential, _)| credential);
-    let wishes = Wishes::of_server(&CertificateRequest::parse(&body)?, config);
+    let wishes = Wishes::of_server(&CertificateRequest::parse(body)?, config);
     auth::send_certificate(flow, transcript, credential, &[], wishes)?;
     let Some((credential, scheme)) = chosen else { return Ok(None) };
     auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;

@@ -9,8 +9,11 @@ use crate::error::{Error, Local};
 pub(super) struct Fresh {
     pub(super) random: [u8; 32],
     /// What obfuscates the ages of this handshake's tickets. RFC 9846 4.7.1
-    pub(super) age_adds: [u32; MAX_TICKETS as usize],
+    pub(super) age_adds: AgeAdds,
 }
+
+/// One for each ticket that there can be.
+pub(super) type AgeAdds = [u32; MAX_TICKETS as usize];
 
 impl Fresh {
     /// One call for all of them: the generator costs by the call.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{CryptoError, KeyExchange, SharedSecret};
+use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, Finished,
     HandshakeMessage, HandshakeType, KeyShareEntry, NamedGroup, ProtocolName, ProtocolVersion,
@@ -13,7 +13,7 @@ use tercel_wire::{
 
 use super::auth::{self, Asked, Received, Wishes};
 use super::basis::{Basis, choose_basis};
-use super::fresh::Fresh;
+use super::fresh::{AgeAdds, Fresh};
 use super::resumption;
 use super::secrets::{Application, handshake_secrets, main_secrets};
 use crate::config::policy::Side;
@@ -23,27 +23,113 @@ use crate::connection::authentication::certificate::write_request;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Local, Peer};
+use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
-use crate::handshake::flow::{Command, Flow};
+use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::retry::{self, Settled};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
-use crate::handshake::question::SharedHello;
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{identity, record_limits};
-use crate::keys::direction::Keys;
+use crate::keys::direction::Keys as DirectionKeys;
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeKeys, HandshakeSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeKeys, HandshakeSecret, MainSecret, TrafficSecret};
 use crate::record::limits;
+use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
-    first: SharedHello,
+    first: Message,
 ) -> Result<Established, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3));
+    let mut keys = Keys::default();
+    // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
+    let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
+    let client_handshake = keys.client_handshake.as_ref().ok_or(Local::Encode)?;
+
+    if let Some(limits) = sent.early_data.take() {
+        let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
+        EndOfEarlyData::parse(end.body())?;
+        sent.transcript.add(end.bytes());
+        flow.install_read(client_handshake.keys())?;
+        flow.order(limits)?;
+    }
+    let shown = if sent.shows_certificate {
+        receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript).await?
+    } else {
+        None
+    };
+    receive_finished(flow, client_handshake, &mut sent.transcript).await?;
+    let main = keys.application.ok_or(Local::Encode)?;
+    flow.install_read(DirectionKeys::Tls13(main.client))?;
+    let FirstFlight { suite, mut transcript, mut facts, session, .. } = sent;
+    let authenticated = session.as_ref().map(|session| session.authenticated);
+    if let Some(Received { shown, scheme }) = shown {
+        facts.peer_signature_scheme = Some(scheme);
+        shown.into_facts(&mut facts);
+        keep_digest(config, &mut facts);
+    } else if let Some(session) = session {
+        session.into_facts(&mut facts);
+    }
+    // Who has an external key is not asked later either. RFC 9846 4.4.2
+    facts.post_handshake_auth &= facts.pre_shared_key().is_none();
+    let requesting = requesting(config, &facts, &transcript);
+    if sent.tickets > 0 {
+        let secret = main.main.resumption_secret(&transcript.digest());
+        let template = server_session(config, suite, &facts, authenticated);
+        let age_adds = sent.age_adds.into_iter().take(sent.tickets.into());
+        resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
+    }
+    Ok(Established {
+        facts,
+        exporter: main.exporter,
+        early_exporter: sent.early_exporter,
+        tolerate_truncation: config.common.tolerate_truncation,
+        tickets: None,
+        answering: None,
+        requesting,
+    })
+}
+
+/// What is needed of the first flight once it is sent, keys apart.
+pub(crate) struct FirstFlight {
+    suite: &'static Suite,
+    transcript: Transcript,
+    facts: Facts,
+    session: Option<Box<Session>>,
+    /// If early data was accepted: the limits that hold behind it.
+    early_data: Option<Command>,
+    early_exporter: Option<Box<Exporter>>,
+    shows_certificate: bool,
+    /// How many tickets the client gets, and what obfuscates their ages.
+    tickets: u8,
+    age_adds: AgeAdds,
+}
+
+/// What is still needed of the keys then: put here as soon as it is made.
+#[derive(Default)]
+pub(crate) struct Keys {
+    client_handshake: Option<HandshakeKeys>,
+    application: Option<Unused>,
+}
+
+/// The secrets of application data that are not used before the client's Finished.
+struct Unused {
+    main: MainSecret,
+    client: TrafficSecret,
+    exporter: Exporter,
+}
+
+/// Up to our Finished.
+pub(crate) async fn send_first_flight(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    first: Message,
+    keys: &mut Keys,
+) -> Result<FirstFlight, Error> {
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let settled = retry::settle(flow, config, first).await?;
     let Settled {
         hello: message,
@@ -67,8 +153,9 @@ pub(crate) async fn handshake(
     facts.alpn = alpn.map(<[u8]>::to_vec);
 
     // What binders are over goes into the transcript before what they are, and nothing twice.
-    let bound = hello.without_binders(&message).unwrap_or(&message).len();
-    transcript.add(message.get(..bound).unwrap_or_default());
+    let bytes = message.bytes();
+    let bound = hello.without_binders(bytes).unwrap_or(bytes).len();
+    transcript.add(bytes.get(..bound).unwrap_or_default());
     let Basis { early, psk_index, session, own, early_data, ticket_age_skew } = choose_basis(
         flow,
         config,
@@ -93,11 +180,10 @@ pub(crate) async fn handshake(
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
     }
-    transcript.add(message.get(bound..).unwrap_or_default());
+    transcript.add(bytes.get(bound..).unwrap_or_default());
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
 
-    let (share, shared) = key_exchange(&hello, group)?;
     let early_exporter = receive_early_data(
         flow,
         config,
@@ -107,19 +193,19 @@ pub(crate) async fn handshake(
         &mut transcript,
         &log,
         &mut facts,
-    );
-    let Fresh { random, age_adds } = Fresh::draw()?;
-    send_server_hello(flow, &hello, &random, suite, group, &share, psk_index, &mut transcript)?;
+    )?;
+    let (shared, age_adds) = exchange_keys(flow, &hello, suite, group, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
-        flow.order(Command::SendChangeCipherSpec);
+        flow.order(Command::SendChangeCipherSpec)?;
     }
     let secrets = early.into_handshake(&shared);
     let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
-    flow.install_write(server_handshake.keys());
+    flow.install_write(server_handshake.keys())?;
     if !early_data {
-        flow.install_read(client_handshake.keys());
+        flow.install_read(client_handshake.keys())?;
     }
+    keys.client_handshake = Some(client_handshake);
 
     send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
     if let Some((credential, scheme)) = &own {
@@ -130,65 +216,53 @@ pub(crate) async fn handshake(
         auth::send_certificate(flow, &mut transcript, Some(credential), &[], wishes)?;
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
-    let main = send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
-    flow.install_write(Keys::Tls13(main.server));
-    flow.order(Command::HalfRtt);
+    let Application { main, client, server, exporter } =
+        send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
+    flow.install_write(DirectionKeys::Tls13(server))?;
+    keys.application = Some(Unused { main, client, exporter });
+    flow.order(Command::HalfRtt)?;
 
-    if early_data {
-        let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
-        EndOfEarlyData::parse(end.body())?;
-        transcript.add(end.bytes());
-        flow.install_read(client_handshake.keys());
+    // Clients that do not offer it are never asked later. RFC 9846 4.3.6
+    facts.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
+    let early_data = early_data.then(|| {
         let theirs = hello.extensions.record_size_limit;
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
-        flow.order(record_limits::tls13(&config.common, theirs, ours));
-    }
-    let shown = match &own {
-        Some(_) => receive_client_certificate(flow, config, &facts, &mut transcript).await?,
-        None => None,
-    };
-    receive_finished(flow, &client_handshake, &mut transcript).await?;
-    flow.install_read(Keys::Tls13(main.client));
-    let authenticated = session.as_ref().map(|session| session.authenticated);
-    if let Some(Received { shown, scheme }) = shown {
-        facts.peer_signature_scheme = Some(scheme);
-        shown.into_facts(&mut facts);
-        keep_digest(config, &mut facts);
-    } else if let Some(session) = session {
-        session.into_facts(&mut facts);
-    }
-    // Clients that do not offer it are never asked later. RFC 9846 4.3.6
-    let offered = hello.extensions.post_handshake_auth.is_some();
-    // Nor those that have an external key. RFC 9846 4.4.2
-    facts.post_handshake_auth = offered && facts.pre_shared_key().is_none();
-    let requesting = requesting(config, &facts, &transcript);
-    let count = resumption::tickets_to_send(config, &hello, &facts);
-    if count > 0 {
-        let secret = main.main.resumption_secret(&transcript.digest());
-        let template = server_session(config, suite, &facts, authenticated);
-        let age_adds = age_adds.into_iter().take(count.into());
-        resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
-    }
-    Ok(Established {
+        record_limits::tls13(&config.common, theirs, ours)
+    });
+    let tickets = resumption::tickets_to_send(config, &hello, &facts);
+    let shows_certificate = own.is_some();
+    Ok(FirstFlight {
+        suite,
+        transcript,
         facts,
-        exporter: main.exporter,
+        session,
+        early_data,
         early_exporter,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting,
+        shows_certificate,
+        tickets,
+        age_adds,
     })
 }
 
-/// Our share, and the secret that comes of it and the client's.
-fn key_exchange(
+/// Sends our share in the ServerHello; the secret that comes of it and the client's.
+fn exchange_keys(
+    flow: &mut Flow,
     hello: &ClientHello<'_>,
+    suite: &'static Suite,
     group: NamedGroup,
-) -> Result<(Vec<u8>, SharedSecret), Error> {
+    psk_index: Option<u16>,
+    transcript: &mut Transcript,
+) -> Result<(SharedSecret, AgeAdds), Error> {
     let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
     let share = shares.iter().find(|share| share.group == group).ok_or(Peer::WrongGroup)?;
-    KeyExchange::respond(algorithm, share.key_exchange).map_err(bad_share)
+    let mut room = [0_u8; KeyExchangeAlgorithm::MAX_SHARE_LEN];
+    let own = room.get_mut(..algorithm.server_share_len()).ok_or(Local::Encode)?;
+    let shared =
+        KeyExchange::respond_into(algorithm, share.key_exchange, own).map_err(bad_share)?;
+    let Fresh { random, age_adds } = Fresh::draw()?;
+    send_server_hello(flow, hello, &random, suite, group, own, psk_index, transcript)?;
+    Ok((shared, age_adds))
 }
 
 /// A share that its group does not allow is the peer's fault, anything else is ours.
@@ -237,14 +311,16 @@ fn receive_early_data(
     transcript: &mut Transcript,
     log: &SecretLog,
     facts: &mut Facts,
-) -> Option<Box<Exporter>> {
-    hello.extensions.early_data?;
+) -> Result<Option<Box<Exporter>>, Error> {
+    if hello.extensions.early_data.is_none() {
+        return Ok(None);
+    }
     if !admitted {
         facts.early_data = EarlyData::Rejected;
         flow.order(Command::SkipEarlyData {
             limit: limits::skipped_early_data(config.resumption.max_early_data),
-        });
-        return None;
+        })?;
+        return Ok(None);
     }
     facts.early_data = EarlyData::Accepted;
     let digest = transcript.digest();
@@ -252,9 +328,9 @@ fn receive_early_data(
     let exporter = early.early_exporter_secret(&digest);
     log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
-    flow.install_read(Keys::Tls13(secret));
-    flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data });
-    Some(Box::new(Exporter::tls13(exporter)))
+    flow.install_read(DirectionKeys::Tls13(secret))?;
+    flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data })?;
+    Ok(Some(Box::new(Exporter::tls13(exporter))))
 }
 
 fn send_encrypted_extensions(
@@ -290,8 +366,8 @@ fn send_encrypted_extensions(
     // Early data was sent before our limit could be known.
     let reads_early = facts.early_data == EarlyData::Accepted;
     let ours = limit.filter(|_| !reads_early);
-    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours));
-    flow.order(Command::Padding(config.common.padding));
+    flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
+    flow.order(Command::Padding(config.common.padding))?;
     flow.send(&message, transcript)
 }
 

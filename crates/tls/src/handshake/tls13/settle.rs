@@ -47,9 +47,9 @@ pub(crate) async fn settle(
         return Err(Peer::PointlessRetry.into());
     }
     if offer.early_data {
-        flow.order(Command::AbandonEarlyData);
+        flow.order(Command::AbandonEarlyData)?;
     } else if !offer.session_id.is_empty() {
-        flow.order(Command::SendChangeCipherSpec);
+        flow.order(Command::SendChangeCipherSpec)?;
     }
     offer.send_again(flow, config, group, hello.extensions.cookie, &transcript)?;
     transcript.add(&offer.message);
@@ -84,7 +84,7 @@ fn check(
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(Peer::UnsupportedVersion.into());
     }
-    if hello.session_id_echo != offer.session_id.as_slice() {
+    if hello.session_id_echo != &*offer.session_id {
         return Err(Peer::SessionIdNotEchoed.into());
     }
     if hello.compression_method != CompressionMethod::NULL {

@@ -71,15 +71,13 @@ impl Scene {
     pub(super) fn puppet<'s>(&self, script: Script<'s>) -> Puppet<'s> {
         match self.victim {
             Side::Client => {
-                Puppet::new(|flow| Coroutine::new(hello::server(flow, self.server())), script)
+                Puppet::new(|flow| Coroutine::new(|| hello::server(flow, self.server())), script)
             }
             Side::Server => Puppet::new(
                 |flow| {
-                    Coroutine::new(hello::client(
-                        flow,
-                        self.client(),
-                        Destination { name: name(), port: None },
-                    ))
+                    Coroutine::new(|| {
+                        hello::client(flow, self.client(), Destination { name: name(), port: None })
+                    })
                 },
                 script,
             ),

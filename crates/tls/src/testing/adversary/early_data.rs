@@ -40,7 +40,7 @@ fn early_data_is_accepted_only_with_the_first_key() {
         }
         _ => vec![due],
     };
-    let coroutine = |flow| Coroutine::new(hello::server(flow, server));
+    let coroutine = |flow| Coroutine::new(|| hello::server(flow, server));
     let mut puppet = Puppet::new(coroutine, Box::new(script));
     let mut victim = Handshake::client(client, name);
     let (mut to_puppet, mut to_victim, mut out) = (Received::new(), Received::new(), Vec::new());

@@ -11,7 +11,7 @@ use crate::connection::buffer::Received;
 use crate::error::Error;
 use crate::handshake::coroutine::{Coroutine, Mailbox};
 use crate::handshake::established::Established;
-use crate::handshake::flow::{Command, Flow, Post, Wanted};
+use crate::handshake::flow::{Command, Flow, Line, Post, Script as Orders, Wanted};
 use crate::handshake::{Handshake, Next};
 use crate::record::frame::Expect;
 use crate::record::joiner::Joiner;
@@ -148,8 +148,10 @@ impl<'s> Puppet<'s> {
 
     pub(super) fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) {
         while !self.ended {
+            self.post.open().line = Some(Line::Script(Orders::default()));
             self.ended = self.coroutine.resume().is_some();
-            self.carry_out(out);
+            let Some(Line::Script(orders)) = self.post.open().line.take() else { return };
+            self.carry_out(orders, out);
             if !self.ended && !self.feed(received) {
                 return;
             }
@@ -197,21 +199,10 @@ impl<'s> Puppet<'s> {
         true
     }
 
-    fn carry_out(&mut self, out: &mut Vec<u8>) {
-        let (commands, outgoing) = {
-            let mut post = self.post.open();
-            (core::mem::take(&mut post.commands), core::mem::take(&mut post.outgoing))
-        };
-        let mut rest = outgoing.as_slice();
-        for command in commands {
+    fn carry_out(&mut self, Orders { orders, flight }: Orders, out: &mut Vec<u8>) {
+        for (flight, command) in orders {
+            self.say_each(&flight, out);
             match command {
-                Command::Send(length) => {
-                    let (now, later) = rest.split_at(length);
-                    rest = later;
-                    for message in messages(now) {
-                        self.say(Say::Sealed(ContentType::HANDSHAKE, message.to_vec()), out);
-                    }
-                }
                 Command::SendChangeCipherSpec => {
                     self.say(Say::Sealed(ContentType::CHANGE_CIPHER_SPEC, vec![1]), out);
                 }
@@ -230,6 +221,13 @@ impl<'s> Puppet<'s> {
                 // Sizes and early data play no part in the order of things.
                 _ => {}
             }
+        }
+        self.say_each(&flight, out);
+    }
+
+    fn say_each(&mut self, flight: &[u8], out: &mut Vec<u8>) {
+        for message in messages(flight) {
+            self.say(Say::Sealed(ContentType::HANDSHAKE, message.to_vec()), out);
         }
     }
 

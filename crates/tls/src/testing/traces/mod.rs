@@ -20,7 +20,7 @@ use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls13::{
     CLIENT_CONTEXT, EarlySecret, HandshakeSecret, MainSecret, PskKind, SERVER_CONTEXT,
-    TrafficSecret, signed_content,
+    SignedContent, TrafficSecret,
 };
 use crate::record::frame::Expect;
 use crate::record::opener::Opener;
@@ -231,7 +231,7 @@ impl<'t> Play<'t> {
             return assert_eq!(key.err(), Some(RefusalReason::InvalidKey));
         }
         let context = if who == Side::Client { CLIENT_CONTEXT } else { SERVER_CONTEXT };
-        let content = signed_content(context, &self.transcript.digest());
+        let content = SignedContent::new(context, &self.transcript.digest());
         let algorithm = scheme::algorithm(verify.algorithm).unwrap();
         key.unwrap().verify(algorithm, &content, verify.signature).unwrap();
     }

@@ -1,0 +1,91 @@
+//! Short lists without an allocation.
+//!
+//! For what is gathered while a message is written. Must not know: what is in them.
+//! Next: `hello/offer.rs`.
+
+use core::ops::Deref;
+
+/// Values in order: up to `N` on the stack, more on the heap.
+pub(crate) enum Few<T, const N: usize> {
+    Stack([T; N], usize),
+    Heap(Vec<T>),
+}
+
+impl<T: Copy, const N: usize> Few<T, N> {
+    /// `filler` stands where no value is yet.
+    pub(crate) fn of(filler: T, values: impl IntoIterator<Item = T>) -> Self {
+        let mut few = Self::Stack([filler; N], 0);
+        values.into_iter().for_each(|value| few.push(value));
+        few
+    }
+
+    pub(crate) fn push(&mut self, value: T) {
+        match self {
+            Self::Heap(values) => values.push(value),
+            Self::Stack(values, length) => match values.get_mut(*length) {
+                Some(place) => {
+                    *place = value;
+                    *length = length.saturating_add(1);
+                }
+                None => {
+                    let mut values = values.to_vec();
+                    values.push(value);
+                    *self = Self::Heap(values);
+                }
+            },
+        }
+    }
+
+    /// These in order, part by part: for bytes, which are many.
+    pub(crate) fn joined(filler: T, parts: &[&[T]]) -> Self {
+        let (mut values, mut length) = ([filler; N], 0_usize);
+        for part in parts {
+            let end = length.saturating_add(part.len());
+            let Some(place) = values.get_mut(length..end) else {
+                return Self::Heap(parts.concat());
+            };
+            place.copy_from_slice(part);
+            length = end;
+        }
+        Self::Stack(values, length)
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
+        match self {
+            Self::Heap(values) => values,
+            Self::Stack(values, length) => values.get_mut(..*length).unwrap_or_default(),
+        }
+    }
+}
+
+impl<T, const N: usize> Deref for Few<T, N> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Heap(values) => values,
+            Self::Stack(values, length) => values.get(..*length).unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stay_in_order_wherever_they_are() {
+        for count in 0..10 {
+            let mut few = Few::<u8, 4>::of(99, 0..count);
+            assert_eq!(*few, *(0..count).collect::<Vec<_>>());
+            assert_eq!(matches!(few, Few::Heap(_)), count > 4);
+            few.as_mut_slice().reverse();
+            assert_eq!(*few, *(0..count).rev().collect::<Vec<_>>());
+            let all: Vec<_> = (0..count).collect();
+            let (start, end) = all.split_at(all.len() / 2);
+            let joined = Few::<u8, 4>::joined(99, &[start, end]);
+            assert_eq!(*joined, *all);
+            assert_eq!(matches!(joined, Few::Heap(_)), count > 4);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The records of a handshake on its way: opened for the coroutine, sealed for it, under the keys of the moment.
+//!
+//! The driver lends them to the coroutine while it runs, so that what it orders is done at once.
+//! Must not know: what the messages say, when a coroutine runs. Next: [`super::driver`], [`super::flow`].
+
+use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
+
+use super::established::Established;
+use super::flow::{Command, Wanted};
+use crate::config::policy::Side;
+use crate::connection::Connection;
+use crate::connection::authentication::Authentication;
+use crate::connection::authentication::client::Answering;
+use crate::connection::authentication::requester::CertificateRequester;
+use crate::connection::buffer::Received;
+use crate::connection::link::Link;
+use crate::connection::post_handshake::{self, PostHandshake};
+use crate::connection::receiver::Receiver;
+use crate::connection::sender::Sender;
+use crate::error::{Error, Peer};
+use crate::keys::direction::{KeyCell, Keys};
+use crate::record::frame::Expect;
+use crate::record::joiner::{Joiner, Message};
+use crate::record::limits;
+use crate::record::opener::Opener;
+use crate::record::sealer::Sealer;
+
+/// Both directions, until they become a connection's.
+pub(crate) struct Records {
+    side: Side,
+    version: Option<ProtocolVersion>,
+    sender: Sender,
+    opener: Opener,
+    joiner: Joiner,
+    read_keys: KeyCell,
+    /// Server: bytes of early data that may still come.
+    early_data_left: Option<usize>,
+    /// Whether the application may send before the handshake is complete.
+    window: Window,
+    change_cipher_specs: u8,
+    warnings_in_a_row: u8,
+    /// Messages that were sent and are not in records yet: those of one flight share records.
+    flight: Vec<u8>,
+    /// While the coroutine runs, the caller's buffer.
+    out: Vec<u8>,
+}
+
+/// What an application may send while the handshake goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    Nothing,
+    /// Client: early data.
+    Early,
+    /// Server: data ahead of the client's Finished.
+    HalfRtt,
+}
+
+/// Room for the messages of most flights.
+const FLIGHT: usize = 4096;
+
+/// What [`Records::feed`] got.
+pub(crate) enum Fed {
+    Message(Message),
+    ChangeCipherSpec,
+    EarlyData(Vec<u8>),
+    NotYet,
+}
+
+impl Records {
+    pub(crate) fn new(side: Side) -> Self {
+        let mut sealer = Sealer::new();
+        if side == Side::Client {
+            // A first ClientHello may say 3.1, for the sake of old servers. RFC 9846 5.1
+            sealer.set_header_version([3, 1]);
+        }
+        Self {
+            side,
+            version: None,
+            sender: Sender::new(
+                sealer,
+                ProtocolVersion::TLS1_2,
+                KeyCell::default(),
+                Link::default(),
+            ),
+            opener: Opener::new(),
+            joiner: Joiner::default(),
+            read_keys: KeyCell::default(),
+            early_data_left: None,
+            window: Window::Nothing,
+            change_cipher_specs: 0,
+            warnings_in_a_row: 0,
+            flight: Vec::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Changes the buffer that is written to.
+    pub(crate) fn swap_out(&mut self, out: &mut Vec<u8>) {
+        core::mem::swap(&mut self.out, out);
+    }
+
+    /// Where the messages of the next flight are gathered.
+    pub(crate) fn flight(&mut self) -> &mut Vec<u8> {
+        if self.flight.capacity() == 0 {
+            self.flight.reserve(FLIGHT);
+        }
+        &mut self.flight
+    }
+
+    /// Does what a coroutine orders, after what it has sent.
+    pub(crate) fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+        self.send_flight()?;
+        match command {
+            Command::SendChangeCipherSpec => {
+                let sealer = self.sender.sealer()?;
+                sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut self.out)?;
+            }
+            Command::Negotiated(version) => self.negotiated(version),
+            Command::InstallWrite(keys) => self.install_write(keys)?,
+            Command::InstallRead(keys) => self.install_read(keys)?,
+            Command::RecordLimits { read, write } => {
+                if let Some(bytes) = read {
+                    self.opener.set_max_plaintext(bytes);
+                }
+                if let Some(bytes) = write {
+                    self.sender.sealer()?.set_max_fragment(bytes);
+                }
+            }
+            Command::ReadEarlyData { limit } => {
+                self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
+            }
+            Command::WriteEarlyData { secret, limit } => {
+                self.sender.install(Keys::Tls13(secret))?;
+                self.sender.limit_to(limit);
+                self.window = Window::Early;
+            }
+            Command::AbandonEarlyData => {
+                self.sender.abandon_key();
+                self.window = Window::Nothing;
+            }
+            Command::HalfRtt => self.window = Window::HalfRtt,
+            Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
+            Command::StopSkippingEarlyData => self.opener.stop_skipping(),
+            Command::Padding(padding) => self.sender.sealer()?.set_padding(padding),
+        }
+        Ok(())
+    }
+
+    /// Puts the messages gathered into records, the last of this flight. Nobody holds the memory of a flight
+    /// until the next.
+    pub(crate) fn end_flight(&mut self) -> Result<(), Error> {
+        let sent = self.send_flight();
+        self.flight = Vec::new();
+        sent
+    }
+
+    /// Puts the messages gathered into records.
+    fn send_flight(&mut self) -> Result<(), Error> {
+        if self.flight.is_empty() {
+            return Ok(());
+        }
+        let flight = core::mem::take(&mut self.flight);
+        self.seal_messages(&flight)?;
+        self.flight = flight;
+        self.flight.clear();
+        Ok(())
+    }
+
+    /// Puts messages into records, behind those gathered.
+    pub(crate) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
+        self.send_flight()?;
+        self.seal_messages(messages)
+    }
+
+    fn seal_messages(&mut self, messages: &[u8]) -> Result<(), Error> {
+        // The peer has nothing to say before it has this: what waits is out of turn. RFC 9846 2, RFC 5246 7.3
+        if !self.joiner.is_empty() {
+            return Err(Peer::ExcessHandshakeData.into());
+        }
+        let sealer = self.sender.sealer()?;
+        sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
+        sealer.set_header_version([3, 3]);
+        Ok(())
+    }
+
+    /// Seals a fatal alert as the last thing this handshake says.
+    pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        let content = [AlertLevel::FATAL.0, alert.0];
+        // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
+        let sealer = self.sender.sealer();
+        let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
+    }
+
+    /// What an application may send through, if it may now.
+    pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
+        (self.window == window).then_some(&mut self.sender)
+    }
+
+    /// Gets what the coroutine waits for out of the records received.
+    pub(crate) fn feed(
+        &mut self,
+        wanted: Option<Wanted>,
+        received: &mut Received,
+    ) -> Result<Fed, Error> {
+        loop {
+            if wanted == Some(Wanted::Message) {
+                if let Some(message) = self.joiner.next()? {
+                    return Ok(Fed::Message(message));
+                }
+            } else if !self.joiner.is_empty() {
+                return Err(Peer::ExcessHandshakeData.into());
+            }
+            let Some(frame) = self.opener.frame(received.unread())? else { return Ok(Fed::NotYet) };
+            let record = received.take(frame.total);
+            let Some(opened) = self.opener.open(frame, record)? else {
+                // Also a record that is passed over may not split a message. RFC 9846 5.1
+                if !self.joiner.is_empty() {
+                    return Err(Peer::InterruptedHandshakeMessage.into());
+                }
+                continue;
+            };
+            let content = record.get(opened.plaintext).unwrap_or_default();
+            match opened.content_type {
+                // Where a change_cipher_spec must come, no message may. RFC 5246 7.1
+                ContentType::HANDSHAKE
+                    if wanted != Some(Wanted::Message) && !content.is_empty() =>
+                {
+                    return Err(Peer::UnexpectedRecord.into());
+                }
+                ContentType::HANDSHAKE => {
+                    // Only what carries something ends a row of warnings.
+                    if !content.is_empty() {
+                        self.warnings_in_a_row = 0;
+                    }
+                    if let Some(message) = self.joiner.pass_short(content)? {
+                        return Ok(Fed::Message(message));
+                    }
+                    self.joiner.push(content);
+                }
+                ContentType::ALERT => self.received_alert(content)?,
+                ContentType::CHANGE_CIPHER_SPEC => {
+                    if self.received_change_cipher_spec(wanted, content)? {
+                        return Ok(Fed::ChangeCipherSpec);
+                    }
+                }
+                ContentType::APPLICATION_DATA if self.early_data_left.is_some() => {
+                    let bytes = content.to_vec();
+                    if let Some(bytes) = self.received_early_data(bytes)? {
+                        return Ok(Fed::EarlyData(bytes));
+                    }
+                }
+                _ => return Err(Peer::UnexpectedRecord.into()),
+            }
+        }
+    }
+
+    /// Early data is counted; more than was allowed is an error. RFC 9846 4.3.10
+    fn received_early_data(&mut self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
+        if !self.joiner.is_empty() {
+            return Err(Peer::InterruptedHandshakeMessage.into());
+        }
+        let left = self.early_data_left.unwrap_or_default().checked_sub(bytes.len());
+        self.early_data_left = Some(left.ok_or(Peer::TooMuchEarlyData)?);
+        Ok((!bytes.is_empty()).then_some(bytes))
+    }
+
+    fn received_alert(&mut self, content: &[u8]) -> Result<(), Error> {
+        let version = self.version.unwrap_or(ProtocolVersion::TLS1_2);
+        let (level, description) = post_handshake::read_alert(content, version)?;
+        if description == AlertDescription::CLOSE_NOTIFY {
+            return Err(Error::ClosedInHandshake);
+        }
+        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)?;
+        // What ends nothing may not split a message either. RFC 9846 5.1
+        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
+    }
+
+    /// `true` if a TLS 1.2 handshake waited for it; the ones of TLS 1.3 mean nothing. RFC 9846 5
+    fn received_change_cipher_spec(
+        &mut self,
+        wanted: Option<Wanted>,
+        content: &[u8],
+    ) -> Result<bool, Error> {
+        if content != [1] {
+            return Err(Peer::BadChangeCipherSpec.into());
+        }
+        if !self.joiner.is_empty() {
+            return Err(Peer::InterruptedHandshakeMessage.into());
+        }
+        if wanted == Some(Wanted::ChangeCipherSpec) {
+            return Ok(true);
+        }
+        if self.version != Some(ProtocolVersion::TLS1_3) {
+            return Err(Peer::UnexpectedRecord.into());
+        }
+        self.change_cipher_specs = self.change_cipher_specs.saturating_add(1);
+        if self.change_cipher_specs > limits::MAX_CHANGE_CIPHER_SPECS {
+            return Err(Peer::TooManyChangeCipherSpecs.into());
+        }
+        Ok(false)
+    }
+
+    fn negotiated(&mut self, version: ProtocolVersion) {
+        self.version = Some(version);
+        let tls13 = version == ProtocolVersion::TLS1_3;
+        self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
+    }
+
+    fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
+        self.window = Window::Nothing;
+        self.sender.install(keys)
+    }
+
+    /// A message may not lie across a change of keys. RFC 9846 5.1
+    fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
+        if !self.joiner.is_empty() {
+            return Err(Peer::ExcessHandshakeData.into());
+        }
+        self.early_data_left = None;
+        self.opener.replace(|place| keys.replace(place))?;
+        if keys.is_tls13() && self.side == Side::Server && self.read_keys.get().is_none() {
+            self.opener.expect_plain_alert();
+        }
+        self.read_keys.put(keys);
+        Ok(())
+    }
+
+    /// What is left of the handshake becomes the connection.
+    pub(crate) fn connect(&mut self, established: Established) -> Result<Connection, Error> {
+        // What follows the last message of a handshake is not part of it. RFC 5246 7.4.9
+        if !self.joiner.is_empty() {
+            return Err(Peer::ExcessHandshakeData.into());
+        }
+        let version = established.facts.version;
+        let link = self.sender.link();
+        let idle = Sender::new(Sealer::new(), version, KeyCell::default(), link.clone());
+        let mut sender = core::mem::replace(&mut self.sender, idle);
+        sender.set_version(version);
+        let opener = core::mem::replace(&mut self.opener, Opener::new());
+        let keys = core::mem::take(&mut self.read_keys);
+        let answering = established
+            .answering
+            .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));
+        let requester =
+            established.requesting.map(|context| CertificateRequester::new(context.of(&link)));
+        let post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
+        let truncation = established.tolerate_truncation;
+        Ok(Connection {
+            sender,
+            receiver: Receiver::new(opener, post, link, truncation),
+            facts: established.facts,
+            exporter: established.exporter,
+            early_exporter: established.early_exporter,
+            requester,
+        })
+    }
+}

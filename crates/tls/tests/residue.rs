@@ -1,0 +1,208 @@
+//! What is left of secrets in the process: its own memory is searched for them, byte by byte.
+//!
+//! For: the heap and everything else that can be written to, coroutine boxes included; stacks are left out, for no
+//! program in portable Rust can promise anything of them (SECURITY.md). Secrets come from the key log, and the keys that follow from them
+//! are derived here. What the test keeps of them it keeps masked. Must not know: where the library keeps secrets.
+
+#![cfg(target_os = "linux")]
+
+#[path = "exchange/identity.rs"]
+#[allow(dead_code)]
+mod identity;
+#[path = "exchange/pair.rs"]
+#[allow(dead_code)]
+mod pair;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use identity::{NAME, client, server};
+use pair::{Ends, Pair};
+use tercel::pki::Roots;
+use tercel::wire::ProtocolVersion;
+use tercel::{ClientConfigBuilder, KeyLog, ServerConfigBuilder};
+use tercel_crypto::{HashAlgorithm, Prk};
+
+const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
+const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
+
+#[test]
+fn handshake_secrets_are_gone_once_connected() {
+    let _alone = alone();
+    let log = Log::default();
+    let ends = connect(&log, client().versions(&[TLS13]), server());
+    let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
+    assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
+    assert_eq!(log.found(of_handshake), Vec::<String>::new());
+    // The others are in use, so that this search finds what is there.
+    assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new());
+    drop(ends);
+}
+
+#[test]
+fn nothing_is_left_of_a_connection_that_ended() {
+    let _alone = alone();
+    for version in [TLS13, TLS12] {
+        let log = Log::default();
+        let mut ends = connect(&log, client().versions(&[version]), server());
+        ends.talk();
+        assert!(!log.masked().is_empty());
+        drop(ends);
+        assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_sessions_either() {
+    let _alone = alone();
+    for version in [TLS13, TLS12] {
+        let log = Log::default();
+        let client = client().versions(&[version]).key_log(log.policy()).build().unwrap();
+        let server = server().key_log(log.policy()).build().unwrap();
+        for resumed in [false, true] {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            ends.talk();
+            assert_eq!(ends.client.connection.facts.resumed, resumed);
+        }
+        drop((client, server));
+        assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_handshake_that_failed() {
+    let _alone = alone();
+    let stranger = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+    let mut roots = Roots::new();
+    roots.add_der(stranger.cert.der()).unwrap();
+    let log = Log::default();
+    let client =
+        tercel::ClientConfig::builder().roots(roots).key_log(log.policy()).build().unwrap();
+    let server = server().key_log(log.policy()).build().unwrap();
+    Pair::new(&client, &server, NAME).connect().unwrap_err();
+    assert!(!log.masked().is_empty());
+    assert_eq!(log.found(|_| true), Vec::<String>::new());
+}
+
+#[test]
+fn a_secret_that_stays_is_found() {
+    let _alone = alone();
+    let log = Log::default();
+    let kept = Box::new([0x17_u8; 48].map(|byte| byte ^ 0x2b));
+    log.log("KEPT", &[0; 32], kept.as_slice());
+    assert!(log.found(|_| true).iter().any(|label| label == "KEPT"));
+    drop(kept);
+}
+
+fn connect(log: &Log, client: ClientConfigBuilder, server: ServerConfigBuilder) -> Ends {
+    let client = client.key_log(log.policy()).build().unwrap();
+    let server = server.key_log(log.policy()).build().unwrap();
+    Pair::new(&client, &server, NAME).connect().unwrap()
+}
+
+/// Tests of this file search each other's memory: one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Secrets, and what follows from them.
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<Masked>>>);
+
+#[derive(Clone, Debug)]
+struct Masked {
+    label: String,
+    bytes: Vec<u8>,
+}
+
+/// Over every byte that the test keeps of a secret.
+const MASK: u8 = 0xa5;
+
+impl KeyLog for Log {
+    fn log(&self, label: &str, _client_random: &[u8; 32], secret: &[u8]) {
+        self.keep(label, secret);
+        if label.contains("TRAFFIC") {
+            self.keep_key::<16>(label, secret);
+            self.keep_key::<32>(label, secret);
+        }
+    }
+}
+
+impl Log {
+    fn policy(&self) -> Arc<dyn KeyLog> {
+        Arc::new(self.clone())
+    }
+
+    fn masked(&self) -> Vec<Masked> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn keep(&self, label: &str, secret: &[u8]) {
+        let bytes = secret.iter().map(|byte| byte ^ MASK).collect();
+        self.0.lock().unwrap().push(Masked { label: label.to_owned(), bytes });
+    }
+
+    /// The key of this length that a traffic secret leads to. RFC 9846 7.1, 7.3
+    fn keep_key<const LENGTH: usize>(&self, label: &str, secret: &[u8]) {
+        let hash = if secret.len() == 48 { HashAlgorithm::Sha384 } else { HashAlgorithm::Sha256 };
+        let length = u8::try_from(LENGTH).unwrap();
+        let info = [&[0, length, 9], b"tls13 key".as_slice(), &[0]].concat();
+        let mut key = [0; LENGTH];
+        Prk::from_bytes(hash, secret).expand(&[&info], &mut key);
+        self.keep(&format!("key of {label}"), &key);
+        tercel_crypto::wipe(&mut key);
+    }
+
+    /// Labels of the secrets among `wanted` that are somewhere in memory.
+    fn found(&self, wanted: impl Fn(&Masked) -> bool) -> Vec<String> {
+        let masked: Vec<_> = self.masked().into_iter().filter(|secret| wanted(secret)).collect();
+        // By first byte, so that a place is looked at once for all of them.
+        let mut starting: [Vec<&Masked>; 256] = std::array::from_fn(|_| Vec::new());
+        for secret in &masked {
+            starting[usize::from(secret.bytes[0] ^ MASK)].push(secret);
+        }
+        let mut found = Vec::new();
+        in_memory(|piece| {
+            for (position, byte) in piece.iter().enumerate() {
+                for secret in &starting[usize::from(*byte)] {
+                    let here = piece[position..].iter().zip(&secret.bytes);
+                    let fits = piece.len() - position >= secret.bytes.len();
+                    if fits && here.clone().all(|(byte, kept)| byte ^ MASK == *kept) {
+                        found.push(secret.label.clone());
+                    }
+                }
+            }
+        });
+        found
+    }
+}
+
+/// Shows all memory that this process can write to, without stacks, in pieces that overlap.
+fn in_memory(mut look: impl FnMut(&[u8])) {
+    const PIECE: usize = 1 << 20;
+    const OVERLAP: usize = 64;
+    let memory = File::open("/proc/self/mem").unwrap();
+    let here = std::ptr::from_ref(&memory).addr();
+    let mut piece = vec![0; PIECE];
+    for line in fs::read_to_string("/proc/self/maps").unwrap().lines() {
+        let mut fields = line.split_whitespace();
+        let (range, rights) = (fields.next().unwrap(), fields.next().unwrap());
+        let (start, end) = range.split_once('-').unwrap();
+        let [start, end] = [start, end].map(|address| usize::from_str_radix(address, 16).unwrap());
+        let stack = line.ends_with("[stack]") || (start..end).contains(&here);
+        if !rights.starts_with("rw") || stack {
+            continue;
+        }
+        let mut from = start;
+        while from < end {
+            let length = PIECE.min(end - from);
+            // What is mapped but has no memory behind it cannot be read, nor hold anything.
+            if memory.read_exact_at(&mut piece[..length], from as u64).is_ok() {
+                look(&piece[..length]);
+            }
+            from += if length == PIECE { PIECE - OVERLAP } else { length };
+        }
+    }
+}

@@ -1,0 +1,3 @@
+module lab-worker-go
+
+go 1.25

@@ -1,0 +1,78 @@
+// A stopwatch that adds up spans by part: lab/scenario/src/meter.rs
+
+package main
+
+import "time"
+
+const (
+	createClient = iota
+	client
+	createServer
+	server
+	parts
+)
+
+type part struct {
+	total time.Duration
+	spans int
+}
+
+// What was taken out since the last span began.
+type takenOut struct{ part }
+
+// Takes a copy for the transport out of the span it falls into, unless it is so short that reading the clock
+// would last longer.
+func (out *takenOut) copy(count int, action func()) {
+	if count < worthAClock {
+		action()
+		return
+	}
+	start := time.Now()
+	action()
+	out.total += time.Since(start)
+	out.spans++
+}
+
+type meter struct {
+	parts [parts]part
+	clock time.Duration
+	out   takenOut
+}
+
+// Times an action as a span of a part.
+func (meter *meter) time(part int, action func() error) error {
+	meter.out = takenOut{}
+	start := time.Now()
+	err := action()
+	taken := time.Since(start)
+	sum := &meter.parts[part]
+	sum.total += max(taken-meter.out.total, 0)
+	// Of the two readings around what is taken out, it holds one half; the span still holds the other.
+	sum.spans += 1 + meter.out.spans
+	return err
+}
+
+// Nanoseconds of some parts, for one of so many repetitions, without the clock's own.
+func (meter *meter) nanoseconds(repetitions uint64, which ...int) float64 {
+	var sum time.Duration
+	for _, each := range which {
+		part := meter.parts[each]
+		sum += max(part.total-time.Duration(part.spans)*meter.clock, 0)
+	}
+	return float64(sum) / float64(max(repetitions, 1))
+}
+
+// What an empty span seems to last: the least average of several batches.
+func costOfClock() time.Duration {
+	const spans = 1000
+	least := time.Hour
+	for range 9 {
+		var sum time.Duration
+		for range spans {
+			start := time.Now()
+			sum += time.Since(start)
+		}
+		least = min(least, sum/spans)
+	}
+	return least
+}

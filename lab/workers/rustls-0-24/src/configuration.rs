@@ -1,0 +1,182 @@
+//! How rustls 0.24 is configured for a row, and what it tells of a connection.
+//!
+//! Must not know: how connections are driven. Next: `main.rs`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lab_scenario::{
+    Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+};
+use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
+use rustls::crypto::kx::SupportedKxGroup;
+use rustls::crypto::{CryptoProvider, Identity, SignatureScheme, WebPkiSupportedAlgorithms};
+use rustls::enums::ProtocolVersion;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, ServerName, SignatureVerificationAlgorithm,
+};
+use rustls::server::{
+    NoServerSessionStorage, ServerSessionMemoryCache, Tls13Tickets, WebPkiClientVerifier,
+};
+use rustls::{ClientConfig, CommonState, HandshakeKind, RootCertStore, ServerConfig};
+use rustls_aws_lc_rs::{self as aws_lc, kx_group};
+
+/// Bytes of early data that a ticket admits.
+const MAX_EARLY_DATA: u32 = 16 << 10;
+
+/// Sessions kept on either side.
+const SESSIONS: usize = 1024;
+
+type Prepared<T> = std::result::Result<T, Unable>;
+
+/// Both sides' configurations for a row.
+pub(crate) struct Configured {
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) name: ServerName<'static>,
+}
+
+impl Configured {
+    pub(crate) fn new(row: &Row, files: &Files) -> Prepared<Self> {
+        let provider = Arc::new(provider(row)?);
+        let name = ServerName::try_from(files.server_name())?;
+        let client = Arc::new(client(row, files, &provider)?);
+        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+    }
+}
+
+fn client(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<ClientConfig> {
+    let builder = ClientConfig::builder(Arc::clone(provider))
+        .with_root_certificates(roots(row.chain, files)?);
+    let mut config = match row.client_chain {
+        None => builder.with_no_client_auth()?,
+        Some(chain) => builder.with_client_auth_cert(
+            identity(files.client_chain(chain))?,
+            PrivateKeyDer::from_pem_file(files.client_key(chain))?,
+        )?,
+    };
+    config.resumption = match (row.resumption, row.version) {
+        (None, _) => ClientResumption::disabled(),
+        (Some(Resumption::Stateful), Version::Tls12) => {
+            ClientResumption::in_memory_sessions(SESSIONS)
+                .tls12_resumption(Tls12Resumption::SessionIdOnly)
+        }
+        _ => ClientResumption::in_memory_sessions(SESSIONS),
+    };
+    config.enable_early_data = row.early_data > 0;
+    Ok(config)
+}
+
+fn server(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<ServerConfig> {
+    let builder = ServerConfig::builder(Arc::clone(provider));
+    let builder = match row.client_chain {
+        None => builder.with_no_client_auth(),
+        Some(chain) => {
+            let roots = Arc::new(roots(chain, files)?);
+            let verifier = WebPkiClientVerifier::builder(roots, provider).build()?;
+            builder.with_client_cert_verifier(Arc::new(verifier))
+        }
+    };
+    let mut config = builder.with_single_cert(
+        identity(files.server_chain(row.chain))?,
+        PrivateKeyDer::from_pem_file(files.server_key(row.chain))?,
+    )?;
+    config.session_storage = match row.resumption {
+        Some(Resumption::Stateful) => ServerSessionMemoryCache::new(SESSIONS),
+        _ => Arc::new(NoServerSessionStorage {}),
+    };
+    if row.resumption == Some(Resumption::Stateless) {
+        config.ticketer = Some(provider.ticketer_factory.ticketer()?);
+    }
+    let mut tickets = Tls13Tickets::default();
+    (tickets.default, tickets.max) = (row.tickets.into(), row.tickets.into());
+    config.send_tls13_tickets = tickets;
+    config.max_early_data_size = if row.early_data > 0 { MAX_EARLY_DATA } else { 0 };
+    Ok(config)
+}
+
+/// The default provider with the row's suite, groups and signature scheme only.
+fn provider(row: &Row) -> Prepared<CryptoProvider> {
+    let mut provider = aws_lc::DEFAULT_PROVIDER;
+    let number = row.suite.number();
+    provider.tls12_cipher_suites.to_mut().retain(|suite| suite.common.suite.0 == number);
+    provider.tls13_cipher_suites.to_mut().retain(|suite| suite.common.suite.0 == number);
+    if provider.tls12_cipher_suites.is_empty() && provider.tls13_cipher_suites.is_empty() {
+        return Err(Unable::cannot(row.suite.name()));
+    }
+    provider.kx_groups = row.groups().into_iter().map(group).collect();
+    provider.signature_verification_algorithms = algorithms(row.chain.scheme())?;
+    Ok(provider)
+}
+
+fn algorithms(scheme: Scheme) -> Prepared<WebPkiSupportedAlgorithms> {
+    type Algorithm = &'static dyn SignatureVerificationAlgorithm;
+    // The type wants static lists; a worker configures few rows in its life.
+    let one = |scheme, algorithm: Algorithm| -> (SignatureScheme, &'static [Algorithm]) {
+        (scheme, Box::leak(Box::new([algorithm])))
+    };
+    let mapping = match scheme {
+        Scheme::RsaPssRsaeSha256 => vec![
+            one(SignatureScheme::RSA_PSS_SHA256, aws_lc::RSA_PSS_2048_8192_SHA256_LEGACY_KEY),
+            one(SignatureScheme::RSA_PKCS1_SHA256, aws_lc::RSA_PKCS1_2048_8192_SHA256),
+        ],
+        Scheme::EcdsaSecp256r1Sha256 => {
+            vec![one(SignatureScheme::ECDSA_NISTP256_SHA256, aws_lc::ECDSA_P256_SHA256)]
+        }
+        Scheme::Ed25519 => vec![one(SignatureScheme::ED25519, aws_lc::ED25519)],
+    };
+    Ok(WebPkiSupportedAlgorithms::new(
+        aws_lc::ALL_VERIFICATION_ALGS,
+        Box::leak(mapping.into_boxed_slice()),
+    )?)
+}
+
+fn group(group: Group) -> &'static dyn SupportedKxGroup {
+    match group {
+        Group::X25519 => kx_group::X25519,
+        Group::X25519MlKem768 => kx_group::X25519MLKEM768,
+        Group::Secp256r1 => kx_group::SECP256R1,
+    }
+}
+
+fn roots(chain: Chain, files: &Files) -> Prepared<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(files.root(chain))?)?;
+    Ok(roots)
+}
+
+fn identity(path: PathBuf) -> Prepared<Arc<Identity<'static>>> {
+    let chain = CertificateDer::pem_file_iter(path)?.collect::<std::result::Result<_, _>>()?;
+    Ok(Arc::new(Identity::from_cert_chain(chain)?))
+}
+
+/// What both ends can tell.
+pub(crate) fn outcome(connection: &CommonState) -> Result<Outcome> {
+    if connection.is_handshaking() {
+        return Err("not connected".into());
+    }
+    let version = match connection.protocol_version() {
+        Some(ProtocolVersion::TLSv1_2) => Version::Tls12,
+        Some(ProtocolVersion::TLSv1_3) => Version::Tls13,
+        other => return Err(format!("{other:?}").into()),
+    };
+    let suite = connection.negotiated_cipher_suite();
+    let suite = suite.and_then(|each| Suite::of_number(each.suite().0));
+    let group = connection.negotiated_key_exchange_group();
+    let resumed = match connection.handshake_kind() {
+        Some(HandshakeKind::Full) => false,
+        Some(HandshakeKind::Resumed) => true,
+        other => return Err(format!("a handshake of the kind {other:?}").into()),
+    };
+    Ok(Outcome {
+        version,
+        suite: suite.ok_or("an unknown suite")?,
+        group: group.and_then(|group| Group::of_number(group.name().0)),
+        scheme: None,
+        resumed,
+        client_certificate: None,
+        tickets: None,
+        early_data: 0,
+    })
+}

@@ -1,0 +1,132 @@
+//! How s2n-tls is configured for a row.
+//!
+//! Must not know: how connections are driven. Next: `policies.rs`; `session.rs`, which keeps what can be resumed.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::fs;
+use std::path::Path;
+use std::ptr;
+
+use lab_scenario::{Files, Result, Resumption, Row, Version};
+use s2n_tls_sys as ffi;
+
+use crate::error::{done, failed};
+use crate::session;
+
+/// One side's configuration, which threads share.
+pub(crate) struct Config {
+    config: *mut ffi::s2n_config,
+    /// What the configuration points to and does not free.
+    certificates: *mut ffi::s2n_cert_chain_and_key,
+}
+
+// SAFETY: once it is made, it is only read.
+unsafe impl Send for Config {}
+// SAFETY: as above.
+unsafe impl Sync for Config {}
+
+/// Whether sessions are kept at the server: by session id, that is.
+pub(crate) fn stores(row: &Row) -> bool {
+    row.version == Version::Tls12 && row.resumption == Some(Resumption::Stateful)
+}
+
+impl Config {
+    pub(crate) fn client(row: &Row, files: &Files, policy: &CStr) -> Result<Self> {
+        let mut config = Self::new(policy)?;
+        config.trust(&files.root(row.chain))?;
+        if let Some(chain) = row.client_chain {
+            config.show(&files.client_chain(chain), &files.client_key(chain))?;
+            config.require_client_certificate()?;
+        }
+        if row.resumption == Some(Resumption::Stateless) {
+            session::keep_arriving(config.config)?;
+        }
+        // SAFETY: the configuration is ours.
+        done(unsafe { ffi::s2n_config_set_recv_multi_record(config.config, true) })?;
+        Ok(config)
+    }
+
+    pub(crate) fn server(row: &Row, files: &Files, policy: &CStr) -> Result<Self> {
+        let mut config = Self::new(policy)?;
+        config.show(&files.server_chain(row.chain), &files.server_key(row.chain))?;
+        if let Some(chain) = row.client_chain {
+            config.trust(&files.root(chain))?;
+            config.require_client_certificate()?;
+            // The default wants a client's certificate to have the name of the server.
+            let none = ptr::null_mut();
+            // SAFETY: the configuration is ours, and the callback has the type that is asked for.
+            done(unsafe {
+                ffi::s2n_config_set_verify_host_callback(config.config, Some(any_name), none)
+            })?;
+        }
+        if row.resumption == Some(Resumption::Stateless) {
+            session::issue(config.config, row.tickets)?;
+        }
+        if stores(row) {
+            session::store(config.config)?;
+        }
+        Ok(config)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut ffi::s2n_config {
+        self.config
+    }
+
+    /// One that trusts nobody, not even whom the system trusts.
+    fn new(policy: &CStr) -> Result<Self> {
+        s2n_tls::init::init();
+        // SAFETY: a null pointer is no configuration; the policy is a C string.
+        unsafe {
+            let config = ffi::s2n_config_new_minimal();
+            if config.is_null() {
+                return Err(failed());
+            }
+            let made = Self { config, certificates: ptr::null_mut() };
+            done(ffi::s2n_config_set_cipher_preferences(config, policy.as_ptr()))?;
+            Ok(made)
+        }
+    }
+
+    fn trust(&self, root: &Path) -> Result<()> {
+        let root = CString::new(fs::read(root)?)?;
+        // SAFETY: the configuration is ours, and the certificate a C string that is copied.
+        done(unsafe { ffi::s2n_config_add_pem_to_trust_store(self.config, root.as_ptr()) })
+    }
+
+    fn show(&mut self, chain: &Path, key: &Path) -> Result<()> {
+        let (chain, key) = (CString::new(fs::read(chain)?)?, CString::new(fs::read(key)?)?);
+        // SAFETY: both are C strings that are copied; what is made is freed after the configuration.
+        unsafe {
+            let made = ffi::s2n_cert_chain_and_key_new();
+            if made.is_null() {
+                return Err(failed());
+            }
+            self.certificates = made;
+            done(ffi::s2n_cert_chain_and_key_load_pem(made, chain.as_ptr(), key.as_ptr()))?;
+            done(ffi::s2n_config_add_cert_chain_and_key_to_store(self.config, made))
+        }
+    }
+
+    fn require_client_certificate(&self) -> Result<()> {
+        // SAFETY: the configuration is ours.
+        done(unsafe {
+            ffi::s2n_config_set_client_auth_type(self.config, ffi::s2n_cert_auth_type::REQUIRED)
+        })
+    }
+}
+
+impl Drop for Config {
+    fn drop(&mut self) {
+        // SAFETY: both are ours, and connections are gone before the library that made them.
+        unsafe {
+            ffi::s2n_config_free(self.config);
+            if !self.certificates.is_null() {
+                ffi::s2n_cert_chain_and_key_free(self.certificates);
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn any_name(_: *const c_char, _: usize, _: *mut c_void) -> u8 {
+    1
+}

@@ -1,0 +1,285 @@
+//! The lab's worker for s2n-tls.
+//!
+//! It is driven by its C interface, through callbacks over buffers of fixed size, made anew for each connection: its
+//! documentation says of using a connection again that it brings next to nothing. Memory comes from the callbacks
+//! that the crate `s2n-tls` sets, not from locked pages. Rows of data prefer throughput, which makes records
+//! as large as those of other libraries; buffers are kept, as they are by default. `s2n_recv` may return several
+//! records at once.
+//!
+//! s2n-tls asks for bytes from within its calls; that copy is not timed, as for other libraries. What parking
+//! lets go of is what the documentation names for users short of memory.
+
+mod configuration;
+mod error;
+mod policies;
+mod session;
+mod transport;
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::process::ExitCode;
+use std::ptr;
+
+use lab_scenario::{
+    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Row, Scheme, Sink, Suite,
+    Task, Unable, Version, Wire, locked_version, serve,
+};
+use s2n_tls_sys as ffi;
+
+use configuration::Config;
+use error::{done, failed, is_blocked};
+
+fn main() -> ExitCode {
+    serve(Driven::<S2n>::new())
+}
+
+struct S2n {
+    client: Config,
+    server: Config,
+    name: CString,
+    /// Whether the client keeps sessions that have no ticket.
+    keeps: bool,
+    resumes: bool,
+    throughput: bool,
+}
+
+impl Library for S2n {
+    type Client = Side<true>;
+    type Server = Side<false>;
+
+    fn about() -> About {
+        let lock = include_str!("../Cargo.lock");
+        About {
+            library: "s2n-tls".to_owned(),
+            version: locked_version(lock, "s2n-tls").to_owned(),
+            crypto: format!(
+                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
+                locked_version(lock, "aws-lc-rs"),
+                locked_version(lock, "aws-lc-sys")
+            ),
+            interface: "s2n_negotiate, s2n_send, s2n_recv, callbacks over fixed buffers".to_owned(),
+            build: "release by s2n-tls-sys, optimised as one program if clang is there".to_owned(),
+            ..About::default()
+        }
+    }
+
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+        let policies = policies::of(row)?;
+        session::forget_all();
+        Ok(Self {
+            client: Config::client(row, files, policies.client).map_err(Unable::Failed)?,
+            server: Config::server(row, files, policies.server).map_err(Unable::Failed)?,
+            name: CString::new(files.server_name())?,
+            keeps: configuration::stores(row),
+            resumes: row.resumption.is_some(),
+            throughput: row.task == Task::Bulk,
+        })
+    }
+
+    fn client(&self) -> Result<Self::Client> {
+        session::forget_arrived();
+        let mut side = Side::new(ffi::s2n_mode::CLIENT, &self.client, self.throughput)?;
+        // SAFETY: the connection is ours, and s2n-tls copies the name.
+        done(unsafe { ffi::s2n_set_server_name(side.connection, self.name.as_ptr()) })?;
+        if self.resumes {
+            session::resume(side.connection, self.keeps)?;
+        }
+        side.keeps = self.keeps;
+        Ok(side)
+    }
+
+    fn server(&self) -> Result<Self::Server> {
+        Side::new(ffi::s2n_mode::SERVER, &self.server, self.throughput)
+    }
+}
+
+/// Buffers that one thread of an application keeps for all its connections.
+struct Buffers {
+    wire: Wire,
+    /// What application data is opened into: a record, or several short ones.
+    opened: Vec<u8>,
+}
+
+/// One end of a connection.
+struct Side<const CLIENT: bool> {
+    connection: *mut ffi::s2n_connection,
+    connected: bool,
+    keeps: bool,
+}
+
+impl<const CLIENT: bool> Side<CLIENT> {
+    fn new(mode: ffi::s2n_mode::Type, config: &Config, throughput: bool) -> Result<Self> {
+        // SAFETY: a null pointer is no connection.
+        let connection = unsafe { ffi::s2n_connection_new(mode) };
+        if connection.is_null() {
+            return Err(failed());
+        }
+        let side = Self { connection, connected: false, keeps: false };
+        transport::connect(connection)?;
+        // SAFETY: the connection is ours; the configuration outlives it, as the library does that made both.
+        unsafe {
+            done(ffi::s2n_connection_set_config(connection, config.as_ptr()))?;
+            // Or it sleeps for half a minute when something goes wrong.
+            let mode = ffi::s2n_blinding::SELF_SERVICE_BLINDING;
+            done(ffi::s2n_connection_set_blinding(connection, mode))?;
+            if throughput {
+                done(ffi::s2n_connection_prefer_throughput(connection))?;
+            }
+        }
+        Ok(side)
+    }
+
+    /// Data that has come: a record's, or as much as there is room for. None if no more has come whole.
+    fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
+        let (connection, opened) = (self.connection, &mut buffers.opened);
+        let (room, mut blocked) = (isize::try_from(opened.len())?, 0);
+        // SAFETY: the buffer has the length that is told.
+        let result = transport::lend(connection, &mut buffers.wire, || unsafe {
+            ffi::s2n_recv(connection, opened.as_mut_ptr().cast(), room, &mut blocked)
+        })?;
+        match usize::try_from(result) {
+            Ok(0) => Err("the connection was closed".into()),
+            Ok(length) => Ok(opened.get(..length)),
+            Err(_) if is_blocked() => Ok(None),
+            Err(_) => Err(failed()),
+        }
+    }
+
+    /// A name that s2n-tls tells.
+    fn told(
+        &self,
+        ask: unsafe extern "C" fn(*mut ffi::s2n_connection, *mut *const c_char) -> c_int,
+    ) -> Option<&str> {
+        let mut name = ptr::null();
+        // SAFETY: these functions write a pointer to a static C string and return 0, or fail.
+        unsafe {
+            let told = ask(self.connection, &mut name) == 0 && !name.is_null();
+            told.then(|| CStr::from_ptr(name))?.to_str().ok()
+        }
+    }
+}
+
+impl<const CLIENT: bool> Drop for Side<CLIENT> {
+    fn drop(&mut self) {
+        // SAFETY: it is ours and not used again.
+        unsafe { ffi::s2n_connection_free(self.connection) };
+    }
+}
+
+impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
+    type Buffers = Buffers;
+
+    fn buffers(_: &Row, at_once: usize) -> Buffers {
+        // Every thread that uses the library has buffers first.
+        s2n_tls::init::init();
+        Buffers { wire: Wire::new(at_once), opened: vec![0; 16 << 10] }
+    }
+
+    fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
+        Ok(buffers.wire.deliver(bytes))
+    }
+
+    fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
+        buffers.wire.collect(wire);
+        Ok(())
+    }
+
+    fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
+        if !self.connected {
+            let (connection, mut blocked) = (self.connection, 0);
+            // SAFETY: the connection is ours.
+            let result = transport::lend(connection, &mut buffers.wire, || unsafe {
+                ffi::s2n_negotiate(connection, &mut blocked)
+            })?;
+            if result != 0 {
+                return if is_blocked() { Ok(()) } else { Err(failed()) };
+            }
+            self.connected = true;
+            if self.keeps {
+                session::keep(connection)?;
+            }
+        }
+        // Tickets.
+        if buffers.wire.has_more() && self.read(buffers)?.is_some() {
+            return Err("data after a handshake".into());
+        }
+        Ok(())
+    }
+
+    fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
+        Err("no row with early data can be done".into())
+    }
+
+    fn outcome(&self) -> Result<Outcome> {
+        if !self.connected {
+            return Err("not connected".into());
+        }
+        let (connection, mut suite, mut issued) = (self.connection, [0; 2], 0);
+        let [high, low] = &mut suite;
+        // SAFETY: the connection is ours, and all these write to is alive.
+        let (version, resumed, certificate) = unsafe {
+            done(ffi::s2n_connection_get_cipher_iana_value(connection, high, low))?;
+            if !CLIENT {
+                done(ffi::s2n_connection_get_tickets_sent(connection, &mut issued))?;
+            }
+            (
+                ffi::s2n_connection_get_actual_protocol_version(connection),
+                ffi::s2n_connection_is_session_resumed(connection) == 1,
+                ffi::s2n_connection_client_cert_used(connection) == 1,
+            )
+        };
+        let version = match version {
+            ffi::s2n_tls_version::TLS12 => Version::Tls12,
+            ffi::s2n_tls_version::TLS13 => Version::Tls13,
+            other => return Err(format!("version {other}").into()),
+        };
+        let group = self.told(ffi::s2n_connection_get_key_exchange_group);
+        let scheme = self.told(ffi::s2n_connection_get_signature_scheme).map(|name| match name {
+            // Its name in TLS 1.2, where the curve is not part of the scheme.
+            "legacy_ecdsa_sha256" => Scheme::EcdsaSecp256r1Sha256.name(),
+            other => other,
+        });
+        Ok(Outcome {
+            version,
+            suite: Suite::of_number(u16::from_be_bytes(suite)).ok_or("an unknown suite")?,
+            group: group.and_then(|name| {
+                Group::ALL.iter().find(|each| each.name().eq_ignore_ascii_case(name)).copied()
+            }),
+            scheme: scheme
+                .and_then(|name| Scheme::ALL.iter().find(|each| each.name() == name).copied()),
+            resumed,
+            client_certificate: (!CLIENT).then_some(certificate),
+            tickets: match (CLIENT, version) {
+                (true, _) => Some(session::arrived()),
+                (false, Version::Tls13) => Some(issued.into()),
+                (false, Version::Tls12) => None,
+            },
+            early_data: 0,
+        })
+    }
+
+    fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
+        let (connection, length, mut blocked) = (self.connection, isize::try_from(data.len())?, 0);
+        // SAFETY: the data has the length that is told.
+        let sent = transport::lend(connection, &mut buffers.wire, || unsafe {
+            ffi::s2n_send(connection, data.as_ptr().cast(), length, &mut blocked)
+        })?;
+        if sent == length { Ok(()) } else { Err(failed()) }
+    }
+
+    fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        while buffers.wire.has_more() {
+            let Some(data) = self.read(buffers)? else { break };
+            sink(data);
+        }
+        Ok(())
+    }
+
+    fn park(&mut self) -> Result<bool> {
+        // SAFETY: the connection is ours, its handshake is over, and nothing of it is read or written any more.
+        unsafe {
+            done(ffi::s2n_connection_free_handshake(self.connection))?;
+            done(ffi::s2n_connection_release_buffers(self.connection))?;
+        }
+        Ok(true)
+    }
+}
