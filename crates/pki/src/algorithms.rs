@@ -30,6 +30,13 @@ impl CertificateAlgorithm {
     pub fn algorithm(&self) -> SignatureAlgorithm {
         self.algorithm
     }
+
+    /// The same at another address, as another crate may have it: a constant has as many as it likes.
+    #[cfg(test)]
+    pub(crate) fn elsewhere(&self) -> &'static Self {
+        let Self { key, algorithm, key_identifier, signature_identifier } = *self;
+        Box::leak(Box::new(entry(key, algorithm, key_identifier, signature_identifier)))
+    }
 }
 
 impl SignatureVerificationAlgorithm for CertificateAlgorithm {

@@ -67,9 +67,12 @@ impl ChainVerifierBuilder {
     /// [`CertificateAlgorithm::ALL`]. One named twice counts once.
     #[must_use]
     pub fn algorithms(mut self, algorithms: &[&'static CertificateAlgorithm]) -> Self {
+        // Not by address: a constant may have one in each crate that uses it.
+        let identifiers =
+            |one: &CertificateAlgorithm| (one.public_key_alg_id(), one.signature_alg_id());
         self.algorithms.clear();
         for algorithm in algorithms {
-            if !self.algorithms.iter().any(|known| core::ptr::eq(*known, *algorithm)) {
+            if !self.algorithms.iter().any(|known| identifiers(known) == identifiers(algorithm)) {
                 self.algorithms.push(algorithm);
             }
         }

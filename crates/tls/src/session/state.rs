@@ -269,11 +269,13 @@ impl Session {
 /// of what a client does to resume TLS 1.2.
 ///
 /// Each step maps different sums to different ones, so no change within one word of eight bytes goes
-/// unnoticed, and any other with a chance of 2^-64. Most of a session is certificates, so its words are
-/// summed in lanes, which do not wait for one another.
+/// unnoticed; of all changes to several words, one in 2^64 does. After one multiplication a changed highest bit
+/// would be one changed bit still, which another in the lane's next word takes back: hence two. Most of a session
+/// is certificates, so its words are summed in lanes, which do not wait for one another.
 fn checksum(bytes: &[u8]) -> [u8; 8] {
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(ODD).rotate_left(29);
+    let step =
+        |sum: u64, word: u64| (sum ^ word).wrapping_mul(ODD).rotate_left(29).wrapping_mul(ODD);
     let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
     let word = |bytes: &[u8]| match bytes.first_chunk() {
         Some(bytes) => u64::from_be_bytes(*bytes),

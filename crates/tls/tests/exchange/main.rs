@@ -11,6 +11,7 @@ mod certificates;
 mod choice;
 mod combinations;
 mod compression;
+mod cookie;
 mod decisions;
 mod endings;
 mod forged;

@@ -14,7 +14,8 @@ pub struct Grease {
     pub cipher_suite: CipherSuite,
     /// Stands first among the groups.
     pub group: NamedGroup,
-    /// Whether the group has a key share of one byte; a client that retries sends a single real share.
+    /// Whether the group has a key share of one byte; a client that is asked for another group sends the real share
+    /// alone.
     pub key_share: bool,
     /// Stands first among the versions.
     pub version: ProtocolVersion,

@@ -1,10 +1,19 @@
-//! What is asked of the memory, with an algorithm that counts how often it is asked. Whole chains are in tests/pki.
+//! What is asked of the memory, with an algorithm that counts how often it is asked, and which chains enter it. What is
+//! made of known chains is in tests/pki.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
+use pki_types::{
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, ServerName,
+    SignatureVerificationAlgorithm, UnixTime, alg_id,
+};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose};
+use rcgen::{DnType, IsCa, KeyPair, date_time_ymd};
 
 use super::{Remembering, SETS, VerifiedSignatures, Visit, WAYS};
+use crate::{CertificateAlgorithm, ChainVerifier, ChainVerifierBuilder, OcspPolicy, Roots, Usage};
 
 /// Finds every signature good that starts with its first byte.
 #[derive(Debug)]
@@ -178,4 +187,78 @@ fn threads_read_and_write_at_once_and_none_is_told_a_lie() {
     // Each bad one was verified, and some of the good ones were not.
     let asked = algorithm.asked();
     assert!((16_000..32_000).contains(&asked), "{asked}");
+}
+
+/// A server's leaf for `service.example` below an intermediate, and the root.
+fn chain() -> ([CertificateDer<'static>; 2], Arc<Roots>) {
+    let params = |name: &str, is_ca| {
+        let mut params = CertificateParams::new(vec!["service.example".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = is_ca;
+        (params.not_before, params.not_after) =
+            (date_time_ymd(2020, 1, 1), date_time_ymd(2040, 1, 1));
+        params
+    };
+    let authority = || IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = || KeyPair::generate().unwrap();
+    let root = CertifiedIssuer::self_signed(params("root", authority()), key()).unwrap();
+    let intermediate =
+        CertifiedIssuer::signed_by(params("intermediate", authority()), key(), &root).unwrap();
+    let mut leaf = params("leaf", IsCa::NoCa);
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let leaf = leaf.signed_by(&key(), &intermediate).unwrap();
+    let mut roots = Roots::new();
+    roots.add_der(root.der()).unwrap();
+    ([leaf.der().clone(), intermediate.der().clone()], Arc::new(roots))
+}
+
+#[test]
+fn a_chain_is_remembered_only_once_every_check_is_behind_it() {
+    let ([leaf, intermediate], roots) = chain();
+    let whole = [leaf.clone(), intermediate];
+    let name = |name| ServerName::try_from(name).unwrap();
+    let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+    let (ours, other, now) = (name("service.example"), name("other.example"), at(1_780_000_000));
+    let remembered = |verifier: &ChainVerifier| verifier.remembered.as_ref().unwrap().len();
+
+    let verifier = ChainVerifier::builder(Arc::clone(&roots)).build().unwrap();
+    for (usage, chain, name, moment) in [
+        (Usage::Server, &whole[..], &other, now),
+        (Usage::Client, &whole[..], &ours, now),
+        (Usage::Server, &whole[..], &ours, at(2_300_000_000)),
+        (Usage::Server, &whole[..1], &ours, now),
+    ] {
+        verifier.verify(usage, chain, Some(name), None, moment).unwrap_err();
+        assert_eq!(remembered(&verifier), 0);
+    }
+    verifier.verify(Usage::Server, &whole, Some(&ours), None, now).unwrap();
+    assert_eq!(remembered(&verifier), 2);
+
+    let with = |change: fn(ChainVerifierBuilder) -> ChainVerifierBuilder| {
+        change(ChainVerifier::builder(Arc::clone(&roots))).build().unwrap()
+    };
+    // The staple is looked at last.
+    let verifier = with(|builder| builder.ocsp_policy(OcspPolicy::Require));
+    verifier.verify(Usage::Server, &whole, Some(&ours), None, now).unwrap_err();
+    assert_eq!(remembered(&verifier), 0);
+    let verifier = with(|builder| builder.remember_signatures(false));
+    assert!(verifier.remembered.is_none());
+    // A pin says nothing of who signed.
+    let verifier = ChainVerifier::builder(roots).pin(leaf).build().unwrap();
+    verifier.verify(Usage::Server, &whole, Some(&ours), None, now).unwrap();
+    assert_eq!(remembered(&verifier), 0);
+}
+
+#[test]
+fn an_algorithm_named_twice_counts_once_wherever_it_lies() {
+    let (chain, roots) = chain();
+    let elsewhere: Vec<_> = CertificateAlgorithm::ALL.iter().map(|each| each.elsewhere()).collect();
+    let twice = [CertificateAlgorithm::ALL, &elsewhere].concat();
+    for remember in [true, false] {
+        let builder = ChainVerifier::builder(Arc::clone(&roots)).algorithms(&twice);
+        let verifier = builder.remember_signatures(remember).build().unwrap();
+        assert_eq!(verifier.algorithms.len(), CertificateAlgorithm::ALL.len());
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
+        verifier.verify(Usage::Server, &chain, None, None, now).unwrap();
+    }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Offer {
     further_exchanges: Vec<KeyExchange>,
     /// Decides the order of extensions and the reserved values, the same in both hellos.
     seed: u64,
+    /// Whether the last hello has the one share that a retry asked for.
+    replaces_shares: bool,
 }
 
 impl Offer {
@@ -91,6 +93,7 @@ impl Offer {
             exchange: None,
             further_exchanges: Vec::new(),
             seed,
+            replaces_shares: false,
         })
     }
 
@@ -168,6 +171,7 @@ impl Offer {
         before: &Transcript,
     ) -> Result<(), Error> {
         self.early_data = false;
+        self.replaces_shares = group.is_some();
         // A key whose hash is not the suite's cannot be chosen any more. RFC 9846 4.2.2
         self.session = self.session.take().filter(|session| {
             session.version != ProtocolVersion::TLS1_3 || session.suite.hash == before.algorithm()
@@ -380,7 +384,8 @@ impl Offer {
         };
         let [a, b, c, d, e, ..] = self.seed.to_be_bytes();
         let mut grease = Grease::from_random([a, b, c, d, e]);
-        grease.key_share = before.is_none();
+        // Its share stays, unless a retry asked for one share alone. RFC 9846 4.2.2
+        grease.key_share = !self.replaces_shares;
         let encoding = ClientHelloEncoding {
             order: config.shuffle_extensions.then_some(self.seed),
             grease: config.grease.then_some(grease),

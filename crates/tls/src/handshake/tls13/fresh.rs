@@ -28,3 +28,23 @@ impl Fresh {
         Ok(Self { random: *random, age_adds })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_is_drawn_twice() {
+        let draws = [Fresh::draw().unwrap(), Fresh::draw().unwrap()];
+        let halves = draws.iter().flat_map(|draw| draw.random.chunks_exact(16));
+        let mut halves: Vec<_> = halves.collect();
+        halves.sort_unstable();
+        halves.dedup();
+        assert_eq!(halves.len(), 4);
+        // Of 20 numbers two are the same in one of twenty million runs.
+        let mut age_adds: Vec<_> = draws.iter().flat_map(|draw| draw.age_adds).collect();
+        age_adds.sort_unstable();
+        age_adds.dedup();
+        assert_eq!(age_adds.len(), 2 * usize::from(MAX_TICKETS));
+    }
+}

@@ -105,6 +105,26 @@ fn every_changed_bit_of_a_stored_session_is_noticed() {
     }
 }
 
+#[test]
+fn every_two_changed_bits_are_noticed_also_in_the_checksum() {
+    // Long enough for two turns of each lane, and a remainder of a word and a half.
+    let content: Vec<u8> = (0..2 * 32 + 12).collect();
+    let whole = [content.as_slice(), &checksum(&content)].concat();
+    let flip = |bytes: &mut [u8], bit: usize| bytes[bit / 8] ^= 1 << (bit % 8);
+    let mut damaged = whole.clone();
+    for first in 0..whole.len() * 8 {
+        flip(&mut damaged, first);
+        for second in 0..first {
+            flip(&mut damaged, second);
+            let (content, found) = damaged.split_last_chunk().unwrap();
+            assert_ne!(checksum(content), *found, "bits {second} and {first}");
+            flip(&mut damaged, second);
+        }
+        flip(&mut damaged, first);
+    }
+    assert_eq!(damaged, whole);
+}
+
 /// A seal notices damage. What is read all the same is what was written.
 #[test]
 fn no_two_sealed_forms_are_one_session() {
