@@ -93,7 +93,7 @@ fn published_rows_are_done_by_those_who_follow_a_program() {
     let peers = ["tercel", "rustls", "rustls-unbuffered", "floor"];
     let (report, _) = every_row("published", "dev", Accounting::Published, &peers);
     for row in &report.rows {
-        as_asked(row, &["tercel", "rustls"], &["floor", "rustls-unbuffered"]);
+        as_asked(row, &peers, &["floor", "rustls-unbuffered"]);
         group_as_asked(row, &["tercel", "rustls"]);
     }
 }
