@@ -188,8 +188,8 @@ type Name = [u64; 4];
 /// No digest, for all that anybody will live to see.
 const FREE: Name = [0; 4];
 
-/// A place for one digest. Its words are read and written apart: a reader that meets a writer may see words of two
-/// digests, which match a third no sooner than chance hits half a digest.
+/// A place for one digest. Its words are read and written apart: a reader that meets writers may see words of several
+/// digests. Together they are the one it looks for only if each word is, by chance.
 #[derive(Default)]
 struct Entry([AtomicU64; 4]);
 
