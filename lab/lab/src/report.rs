@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use lab_scenario::{About, Accounting, Distribution, Row};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
@@ -159,15 +160,7 @@ impl Report {
     /// # Errors
     /// If it cannot be read, or is of another schema.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
-        let value: serde_json::Value = serde_json::from_str(&text)?;
-        let schema = value.get("schema").and_then(serde_json::Value::as_u64);
-        ensure!(
-            schema == Some(SCHEMA.into()),
-            "{} has schema {schema:?}, this program reads {SCHEMA}",
-            path.display()
-        );
-        serde_json::from_value(value).with_context(|| format!("{}", path.display()))
+        read_json(path, SCHEMA)
     }
 
     /// Writes it, in one piece or not at all.
@@ -189,6 +182,19 @@ impl Report {
     pub fn label<'r>(&'r self, peer: &'r str) -> &'r str {
         self.peers.iter().find(|each| each.name == peer).map_or(peer, |each| each.label.as_str())
     }
+}
+
+/// Reads a file of JSON that says itself of which schema it is, and has to be of this one.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, expected: u32) -> Result<T> {
+    let text = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    let value: serde_json::Value = serde_json::from_str(&text)?;
+    let schema = value.get("schema").and_then(serde_json::Value::as_u64);
+    ensure!(
+        schema == Some(expected.into()),
+        "{} has schema {schema:?}, this program reads {expected}",
+        path.display()
+    );
+    serde_json::from_value(value).with_context(|| format!("{}", path.display()))
 }
 
 /// Writes a file of JSON, in one piece or not at all.

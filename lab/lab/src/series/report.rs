@@ -3,16 +3,15 @@
 //! Written after each job of each run. Must not know: how it is shown. Next: `tables.rs`, which makes tables of it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use lab_scenario::Measurement;
 use lab_scenario::series::Job;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
-use crate::report::{PeerReport, write_json};
+use crate::report::{PeerReport, read_json, write_json};
 
 /// Raised when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -142,15 +141,7 @@ impl SeriesReport {
     /// # Errors
     /// If it cannot be read, or is of another schema.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
-        let value: serde_json::Value = serde_json::from_str(&text)?;
-        let schema = value.get("schema").and_then(serde_json::Value::as_u64);
-        ensure!(
-            schema == Some(SCHEMA.into()),
-            "{} has schema {schema:?}, this program reads {SCHEMA}",
-            path.display()
-        );
-        serde_json::from_value(value).with_context(|| format!("{}", path.display()))
+        read_json(path, SCHEMA)
     }
 
     /// Writes it, in one piece or not at all.
