@@ -8,16 +8,13 @@ use std::ptr;
 use boring::base64::decode_block;
 use boring::error::ErrorStack;
 use boring::pkey::{PKey, Private};
-use boring::ssl::{
-    SslContext, SslContextBuilder, SslMethod, SslOptions, SslSessionCacheMode, SslVerifyMode,
-    SslVersion,
-};
+use boring::ssl::{SslContext, SslContextBuilder, SslOptions, SslSessionCacheMode, SslVerifyMode};
 use boring::x509::store::{X509Store, X509StoreBuilder};
 use boring::x509::{X509, X509Name};
 use boring_sys as ffi;
-use lab_scenario::{Chain, Files, Group, Resumption, Row, Scheme, Unable, Version};
+use lab_scenario::{Chain, Files, Group, Resumption, Row, Unable, Version};
 
-use crate::session;
+use crate::{context, session};
 
 type Result<T> = std::result::Result<T, Unable>;
 
@@ -88,13 +85,7 @@ pub(crate) fn server_that_shows(
 }
 
 fn both(row: &Row) -> Result<SslContextBuilder> {
-    let mut builder = SslContext::builder(SslMethod::tls())?;
-    let version = match row.version {
-        Version::Tls12 => SslVersion::TLS1_2,
-        Version::Tls13 => SslVersion::TLS1_3,
-    };
-    builder.set_min_proto_version(Some(version))?;
-    builder.set_max_proto_version(Some(version))?;
+    let mut builder = context::of_version(row)?;
     match row.version {
         Version::Tls12 => builder.set_strict_cipher_list(row.suite.name())?,
         Version::Tls13 => {
@@ -107,11 +98,7 @@ fn both(row: &Row) -> Result<SslContextBuilder> {
     }
     let groups: Vec<_> = row.groups().into_iter().map(group).collect();
     builder.set_curves_list(&groups.join(":"))?;
-    builder.set_sigalgs_list(match row.chain.scheme() {
-        // The second is that of the certificates.
-        Scheme::RsaPssRsaeSha256 => "rsa_pss_rsae_sha256:rsa_pkcs1_sha256",
-        scheme => scheme.name(),
-    })?;
+    builder.set_sigalgs_list(context::schemes(row))?;
     Ok(builder)
 }
 

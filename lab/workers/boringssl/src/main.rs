@@ -12,6 +12,8 @@
 mod configuration;
 #[path = "../../openssl/src/connection.rs"]
 mod connection;
+#[path = "../../openssl/src/context.rs"]
+mod context;
 #[path = "../../openssl/src/kept.rs"]
 mod kept;
 #[path = "../../openssl/src/loading.rs"]
@@ -135,20 +137,11 @@ impl Library for BoringSsl {
     }
 
     fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
-        let (client, server) = match material {
-            Material::Key(pem) => return loading::key(pem, row.chain.scheme()).map(Loaded::Key),
-            Material::Server { chain, key } => {
-                let server = configuration::server_that_shows(chain, key, row, &self.files)?;
-                (self.client.clone(), server)
-            }
-            Material::Roots(pem) => {
-                let client = configuration::client_that_trusts(pem, row, &self.files)?;
-                (client, self.server.clone())
-            }
-        };
-        let (name, files) = (self.name.clone(), self.files.clone());
-        let published = None;
-        Ok(Loaded::Configured(Self { client, server, name, files, published, ..*self }))
+        let shared = (&self.client, &self.server);
+        loading::load(row, material, &self.files, shared, |client, server| {
+            let (name, files) = (self.name.clone(), self.files.clone());
+            Self { client, server, name, files, published: None, ..*self }
+        })
     }
 }
 

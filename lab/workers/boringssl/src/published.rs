@@ -5,14 +5,11 @@
 //! Must not know: how connections are driven. Next: `memory.rs`.
 
 use boring::error::ErrorStack;
-use boring::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
-    SslVersion,
-};
+use boring::ssl::{SslContext, SslContextBuilder};
 use boring_sys as ffi;
-use lab_scenario::{Files, Resumption, Row, Suite, Unable, Version};
+use lab_scenario::{Files, Row, Suite, Unable, Version};
 
-use crate::session;
+use crate::{context, session};
 
 /// In its latest version the program sets what became the default of other libraries.
 const DEFAULT_GROUPS: &str = "X25519MLKEM768:X25519:P-256:P-384";
@@ -29,21 +26,11 @@ pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
 }
 
 pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
-    let mut builder = both(row)?;
-    builder.set_certificate_chain_file(files.server_chain(row.chain))?;
-    builder.set_private_key_file(files.server_key(row.chain), SslFiletype::PEM)?;
-    Ok(builder.build())
+    context::published_server(both(row)?, row, files)
 }
 
 fn both(row: &Row) -> Result<SslContextBuilder> {
-    let mut builder = SslContext::builder(SslMethod::tls())?;
-    builder.set_options(SslOptions::NO_COMPRESSION | SslOptions::NO_RENEGOTIATION);
-    let version = match row.version {
-        Version::Tls12 => SslVersion::TLS1_2,
-        Version::Tls13 => SslVersion::TLS1_3,
-    };
-    builder.set_min_proto_version(Some(version))?;
-    builder.set_max_proto_version(Some(version))?;
+    let mut builder = context::as_published(row)?;
     match row.suite {
         // Preferred under this policy; the program has no other way to choose it.
         Suite::Aes256GcmSha384 => {
@@ -57,12 +44,5 @@ fn both(row: &Row) -> Result<SslContextBuilder> {
         suite => return Err(Unable::cannot(suite.name())),
     }
     builder.set_curves_list(if row.pins_groups() { "X25519" } else { DEFAULT_GROUPS })?;
-    if let Some(resumption) = row.resumption {
-        builder.set_session_cache_mode(SslSessionCacheMode::BOTH);
-        builder.set_session_id_context(b"localhost")?;
-        if resumption == Resumption::Stateful {
-            builder.set_options(SslOptions::NO_TICKET);
-        }
-    }
     Ok(builder)
 }

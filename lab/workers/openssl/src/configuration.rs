@@ -4,16 +4,15 @@
 
 use std::fs;
 
-use lab_scenario::{Files, Group, Resumption, Row, Scheme, Unable, Version};
+use lab_scenario::{Files, Group, Resumption, Row, Unable, Version};
 use openssl::pkey::PKey;
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslMethod, SslOptions, SslSessionCacheMode, SslVerifyMode,
-    SslVersion, cipher_name,
+    SslContext, SslContextBuilder, SslOptions, SslSessionCacheMode, SslVerifyMode, cipher_name,
 };
 use openssl::x509::store::{X509Store, X509StoreBuilder};
 use openssl::x509::{X509, X509Name};
 
-use crate::session;
+use crate::{context, session};
 
 /// Bytes of early data that a ticket admits.
 const MAX_EARLY_DATA: u32 = 16 << 10;
@@ -107,23 +106,13 @@ fn show(builder: &mut SslContextBuilder, chain: &[u8], key: &[u8]) -> Result<()>
 }
 
 fn both(row: &Row) -> Result<SslContextBuilder> {
-    let mut builder = SslContext::builder(SslMethod::tls())?;
-    let version = match row.version {
-        Version::Tls12 => SslVersion::TLS1_2,
-        Version::Tls13 => SslVersion::TLS1_3,
-    };
-    builder.set_min_proto_version(Some(version))?;
-    builder.set_max_proto_version(Some(version))?;
+    let mut builder = context::of_version(row)?;
     match row.version {
         Version::Tls12 => builder.set_cipher_list(cipher_name(row.suite.name()))?,
         Version::Tls13 => builder.set_ciphersuites(row.suite.name())?,
     }
     let groups: Vec<_> = row.groups().into_iter().map(Group::name).collect();
     builder.set_groups_list(&groups.join(":"))?;
-    builder.set_sigalgs_list(match row.chain.scheme() {
-        // The second is that of the certificates.
-        Scheme::RsaPssRsaeSha256 => "rsa_pss_rsae_sha256:rsa_pkcs1_sha256",
-        scheme => scheme.name(),
-    })?;
+    builder.set_sigalgs_list(context::schemes(row))?;
     Ok(builder)
 }
