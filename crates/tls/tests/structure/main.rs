@@ -25,8 +25,10 @@ const FLOORS: [(&str, &[&str]); 7] = [
     ("tercel-pki", &["tercel-crypto"]),
     ("tercel", &["tercel-crypto", "tercel-wire", "tercel-pki"]),
     ("tercel-tokio", &["tercel"]),
+    ("tercel-fleet", &["tercel", "tercel-tokio"]),
+    ("tercel-proxy", &["tercel", "tercel-tokio", "tercel-fleet"]),
     ("tercel-capi", &["tercel"]),
-    ("tercel-cli", &["tercel", "tercel-tokio"]),
+    ("tercel-cli", &["tercel", "tercel-tokio", "tercel-proxy"]),
 ];
 
 /// The only crate that may call foreign cryptography, and what it calls.

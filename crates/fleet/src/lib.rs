@@ -1,0 +1,3 @@
+//! Resumption across a fleet of servers.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,4 @@
+//! A TLS terminator.
+
+#![forbid(unsafe_code)]
+#![cfg(unix)]
