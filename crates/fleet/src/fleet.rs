@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::{Policy, ServerConfigBuilder};
+use tercel::{Policy, ServerConfigBuilder, TicketSealer};
 use tercel_tokio::Answers;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
@@ -26,7 +26,7 @@ use crate::ticket_keys::file::KeyFile;
 use crate::ticket_keys::shared::StoreKeys;
 
 /// A node's part in its fleet: put into configurations by [`apply`](Self::apply) and into acceptors by
-/// [`answers`](Self::answers). Cheap to clone; what it runs ends with the last of its clones and answers.
+/// [`answers`](Self::answers). Cheap to clone; what it runs ends with the last of its clones, configurations and answers.
 #[derive(Clone)]
 pub struct Fleet(Arc<Node>);
 
@@ -62,8 +62,17 @@ impl Fleet {
     ///
     /// # Errors
     /// If the settings contradict themselves, or a file is missing, open to others or not what it should be.
-    pub fn connect(settings: Settings) -> Result<Self, FleetError> {
-        check(&settings)?;
+    pub fn connect(settings: &Settings) -> Result<Self, FleetError> {
+        let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
+        Self::with_blind_time(settings, blind_time(difference))
+    }
+
+    /// Tests cannot wait for as long as servers.
+    pub(crate) fn with_blind_time(
+        settings: &Settings,
+        blind_time: Duration,
+    ) -> Result<Self, FleetError> {
+        check(settings)?;
         let counters = Arc::new(Counters::default());
         let shares_keys = settings.ticket_keys != TicketKeys::Own;
         let tickets = shares_keys.then(|| Arc::new(FleetTickets::new(settings.ticket_lifetime)));
@@ -75,7 +84,6 @@ impl Fleet {
             }
             _ => None,
         };
-        let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
         let (stop, stopped) = oneshot::channel();
         let mut node = Node {
             store: None,
@@ -85,11 +93,11 @@ impl Fleet {
             sessions: None,
             guard: None,
             early_data: settings.early_data,
-            blind_time: blind_time(difference),
+            blind_time,
             counters,
             _stop: stop,
         };
-        let keeper = settings.store.as_ref().map(|s| node.with_store(&settings, s)).transpose()?;
+        let keeper = settings.store.as_ref().map(|s| node.with_store(settings, s)).transpose()?;
         start(keeper, node.key_file.clone(), stopped)?;
         Ok(Self(Arc::new(node)))
     }
@@ -101,7 +109,8 @@ impl Fleet {
     pub fn apply(&self, mut builder: ServerConfigBuilder) -> ServerConfigBuilder {
         let node = &self.0;
         if let Some(tickets) = &node.tickets {
-            builder = builder.tickets(Arc::clone(tickets) as Arc<_>);
+            let tickets = Arc::clone(tickets);
+            builder = builder.tickets(Arc::new(Held { tickets, _fleet: self.clone() }));
         }
         if node.sessions.is_some() {
             builder = builder.session_store(Policy::Ask);
@@ -208,6 +217,26 @@ impl Fleet {
     }
 }
 
+/// The tickets of a configuration, which keeps its fleet running.
+struct Held {
+    tickets: Arc<FleetTickets>,
+    _fleet: Fleet,
+}
+
+impl TicketSealer for Held {
+    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.seal(session, now)
+    }
+
+    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.open(ticket, now)
+    }
+
+    fn lifetime(&self) -> u32 {
+        self.tickets.lifetime()
+    }
+}
+
 impl Node {
     fn with_store(
         &mut self,
@@ -224,8 +253,9 @@ impl Node {
         self.sessions =
             settings.sessions.then(|| Sessions::new(at(), &prefix, &secret, counters()));
         self.guard = (settings.early_data > 0).then(|| {
-            let guard = Guard::new(at(), &prefix, &secret, about.clock_difference, counters());
-            Arc::new(guard)
+            let difference = about.clock_difference.as_secs();
+            let blind_time = self.blind_time;
+            Arc::new(Guard::new(at(), &prefix, &secret, difference, blind_time, counters()))
         });
         let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
         self.store_keys = tickets.map(|tickets| {

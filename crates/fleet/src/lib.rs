@@ -11,7 +11,7 @@
 //! fn acceptor(credential: Credential) -> Result<Acceptor, Box<dyn std::error::Error>> {
 //!     let mut store = StoreSettings::new("rediss://node:password@store.example:6379/0", "/etc/tercel/fleet.secret");
 //!     store.roots = Some("/etc/tercel/store-ca.pem".into());
-//!     let fleet = Fleet::connect(Settings {
+//!     let fleet = Fleet::connect(&Settings {
 //!         ticket_keys: TicketKeys::Store,
 //!         early_data: 16_384,
 //!         store: Some(store),
@@ -83,6 +83,8 @@ mod secret;
 mod sessions;
 mod settings;
 mod store;
+#[cfg(test)]
+mod testing;
 mod ticket_keys;
 
 pub use counts::Counts;

@@ -48,7 +48,7 @@ impl Sessions {
         found
     }
 
-    async fn look_up(&self, id: &[u8], take: bool) -> Option<Vec<u8>> {
+    pub(crate) async fn look_up(&self, id: &[u8], take: bool) -> Option<Vec<u8>> {
         // Ids that were not made by us cost the store nothing.
         if id.len() != ID {
             return None;

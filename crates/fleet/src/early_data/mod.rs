@@ -54,6 +54,7 @@ pub(crate) struct Guard {
     prefix: String,
     names: FleetKey,
     difference: u64,
+    blind_time: Duration,
     /// The store's latest time that was seen, in seconds.
     latest: AtomicU64,
     counters: Arc<Counters>,
@@ -79,12 +80,13 @@ impl Guard {
         store: Arc<Store>,
         prefix: &str,
         secret: &FleetSecret,
-        difference: Duration,
+        difference: u64,
+        blind_time: Duration,
         counters: Arc<Counters>,
     ) -> Self {
         let names = secret.key("early data 1");
         let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        Self { store, prefix, names, difference: difference.as_secs(), latest, counters }
+        Self { store, prefix, names, difference, blind_time, latest, counters }
     }
 
     /// Whether a hello could be admitted now.
@@ -108,14 +110,15 @@ impl Guard {
     async fn ask(&self, unique: &[u8]) -> Option<bool> {
         let lines = self.store.lines().ok()?;
         let standing = lines.standing.load_full().filter(|standing| standing.admits())?;
-        let life = blind_time(self.difference).saturating_mul(2).as_millis();
+        let life = self.blind_time.saturating_mul(2).as_millis();
         let name = format!("{}{}", self.prefix, self.names.name(unique));
         let mut commands = redis::pipe();
-        commands.atomic().cmd("GET").arg(&standing.epoch_name).cmd("TIME");
-        commands.cmd("INFO").arg("replication");
-        commands.cmd("SET").arg(name).arg("1").arg("NX").arg("PX").arg(life.to_string());
+        commands.cmd("MULTI").ignore().cmd("GET").arg(&standing.epoch_name).ignore();
+        commands.cmd("TIME").ignore().cmd("INFO").arg("replication").ignore();
+        commands.cmd("SET").arg(name).arg("1").arg("NX").arg("PX").arg(life.to_string()).ignore();
+        commands.cmd("EXEC");
         let asked = self.store.ask_all(&lines, commands).await;
-        let (epoch, time, replication, set): Answer = asked.ok()?;
+        let ((epoch, time, replication, set),): (Answer,) = asked.ok()?;
         let is_same = epoch.as_ref() == Some(&standing.epoch)
             && Replication::read(&replication).is_ok_and(|now| now.id == standing.replication_id);
         if !is_same || !self.is_in_time(time.0) {
@@ -148,7 +151,7 @@ impl Guard {
                 });
                 if !is_same {
                     info!(
-                        seconds = blind_time(self.difference).as_secs(),
+                        seconds = self.blind_time.as_secs(),
                         "early data is refused for a while: the store is new, or was away"
                     );
                     lines.standing.store(Some(Arc::new(now)));
@@ -191,14 +194,13 @@ impl Guard {
         let mut random = [0; 16];
         fill_random(&mut random).map_err(|_| FleetError::Random)?;
         let mut commands = redis::pipe();
-        commands.atomic();
         commands.cmd("SET").arg(&epoch_name).arg(hexadecimal(&random)).arg("NX").ignore();
         // One that nobody looks at any more goes by itself.
         commands.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
         commands.cmd("GET").arg(&epoch_name);
         let (epoch,): (String,) = self.store.ask_all(lines, commands).await?;
         let replication_id = facts.replication.id;
-        let blind_until = Instant::now().checked_add(blind_time(self.difference));
+        let blind_until = Instant::now().checked_add(self.blind_time);
         let blind_until = blind_until.ok_or(FleetError::Away)?;
         Ok(Ok(Standing { epoch_name, epoch, replication_id, blind_until }))
     }

@@ -127,13 +127,24 @@ impl Store {
 
 /// Whether the store cannot be of use to anyone now. Errors that only one command meets are not of that kind.
 fn is_away(error: &RedisError) -> bool {
-    match error.code() {
-        Some(code) => matches!(code, "READONLY" | "LOADING" | "MASTERDOWN" | "NOAUTH"),
-        None => error.kind() != ErrorKind::UnexpectedReturnType,
+    const OF_NO_USE: [&str; 4] = ["READONLY", "LOADING", "MASTERDOWN", "NOAUTH"];
+    let codes = codes(error);
+    if codes.is_empty() {
+        return error.kind() != ErrorKind::UnexpectedReturnType;
     }
+    codes.iter().any(|code| OF_NO_USE.contains(&code.as_str()))
 }
 
-/// Never the text, which may repeat what was sent.
+/// What went wrong, never in the store's words, which may repeat what was sent.
 pub(crate) fn code(error: &RedisError) -> String {
-    error.code().map_or_else(|| error.category().to_owned(), str::to_owned)
+    codes(error).into_iter().next().unwrap_or_else(|| error.category().to_owned())
+}
+
+/// The codes of all errors in one answer.
+fn codes(error: &RedisError) -> Vec<String> {
+    if let Some(code) = error.code() {
+        return vec![code.to_owned()];
+    }
+    let errors = error.clone().into_server_errors();
+    errors.iter().flat_map(|errors| errors.iter()).map(|(_, one)| one.code().to_owned()).collect()
 }
