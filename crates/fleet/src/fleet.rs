@@ -79,7 +79,7 @@ impl Fleet {
         let key_file = match (&settings.ticket_keys, &tickets) {
             (TicketKeys::File(path), Some(tickets)) => {
                 let file = KeyFile::new(path, Arc::clone(tickets), Arc::clone(&counters));
-                file.read(UnixTime::now())?;
+                file.read()?;
                 Some(Arc::new(file))
             }
             _ => None,
@@ -167,7 +167,7 @@ impl Fleet {
     pub async fn reload(&self) -> Result<(), FleetError> {
         if let Some(file) = &self.0.key_file {
             let file = Arc::clone(file);
-            let read = tokio::task::spawn_blocking(move || file.read(UnixTime::now()));
+            let read = tokio::task::spawn_blocking(move || file.read());
             // A task that was not run belongs to a runtime that ends.
             return read.await.unwrap_or(Err(FleetError::Away));
         }

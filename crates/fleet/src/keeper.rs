@@ -29,7 +29,7 @@ pub(crate) async fn keep_file(file: &KeyFile) {
     loop {
         beat.tick().await;
         // Its refusals are told where they happen.
-        let _ = file.read(UnixTime::now());
+        let _ = file.read();
     }
 }
 

@@ -40,11 +40,8 @@ impl Sessions {
     pub(crate) async fn find(&self, question: FindSessionQuestion) -> Option<Vec<u8>> {
         let found = self.look_up(question.identity(), question.is_single_use()).await;
         let counters = &self.counters;
-        if found.is_some() {
-            counters.hits.add()
-        } else {
-            counters.misses.add()
-        }
+        let count = if found.is_some() { &counters.hits } else { &counters.misses };
+        count.add();
         found
     }
 

@@ -3,7 +3,7 @@
 //! Must not know: what it is for, and when to try again. Next: [`crate::keeper`].
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use redis::aio::MultiplexedConnection;
@@ -33,7 +33,7 @@ pub(crate) struct Address {
 enum Place {
     Tcp(String, u16),
     #[cfg(unix)]
-    Unix(PathBuf),
+    Unix(std::path::PathBuf),
 }
 
 impl Address {

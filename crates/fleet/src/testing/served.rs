@@ -66,7 +66,7 @@ impl Served {
 
     /// Whether a client that connects now has resumed, and what became of its early data.
     pub(super) async fn meet(&self, client: &Connector, early: &[u8]) -> (bool, EarlyData) {
-        self.meet_recorded(client, early).await.0
+        Box::pin(self.meet_recorded(client, early)).await.0
     }
 
     /// The same, with what the client sent.
@@ -79,7 +79,8 @@ impl Served {
         let sent = Arc::new(Mutex::new(Vec::new()));
         let far = Recorded { inner: far, seen: Arc::clone(&sent) };
         let name = ServerName::try_from("server.example").unwrap();
-        let both = tokio::join!(client.connect_early(name, near, early), self.acceptor.accept(far));
+        let connect = Box::pin(client.connect_early(name, near, early));
+        let both = tokio::join!(connect, Box::pin(self.acceptor.accept(far)));
         let (mut near, mut far) = (both.0.unwrap().stream, both.1.unwrap());
         // Tickets come with what follows the handshake.
         far.write_all(b"x").await.unwrap();
@@ -100,7 +101,7 @@ impl Served {
             near.read_exact(&mut start).await.unwrap();
         };
         tokio::select! {
-            _ = self.acceptor.accept(far) => {}
+            _ = Box::pin(self.acceptor.accept(far)) => {}
             () = answered => {}
         }
     }
@@ -142,7 +143,7 @@ pub(super) async fn early_data_is_accepted_once(a: &Served, b: &Served) {
     let client = client(ProtocolVersion::TLS1_3);
     a.meet(&client, b"").await;
     let before = [a, b].map(|node| node.fleet.counts());
-    let ((resumed, early), sent) = b.meet_recorded(&client, b"early").await;
+    let ((resumed, early), sent) = Box::pin(b.meet_recorded(&client, b"early")).await;
     assert!(resumed);
     assert_eq!(early, EarlyData::Accepted);
     for node in [a, b] {

@@ -25,7 +25,8 @@ fn number(fake: &Fake) -> u64 {
 
 async fn pair(fake: &Fake) -> (Node, Node) {
     let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
-    let (first, second) = tokio::join!(a.keys.refresh(at(NOW)), b.keys.refresh(at(NOW)));
+    let (first, second) =
+        tokio::join!(Box::pin(a.keys.refresh(at(NOW))), Box::pin(b.keys.refresh(at(NOW))));
     first.unwrap();
     second.unwrap();
     (a, b)

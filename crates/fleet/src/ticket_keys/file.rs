@@ -43,9 +43,9 @@ impl KeyFile {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(crate) fn read(&self, now: UnixTime) -> Result<(), FleetError> {
+    pub(crate) fn read(&self) -> Result<(), FleetError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = self.try_read(&mut last, now);
+        let outcome = self.try_read(&mut last);
         match &outcome {
             Ok(()) => last.refused = None,
             Err(error) => {
@@ -60,13 +60,13 @@ impl KeyFile {
         outcome
     }
 
-    fn try_read(&self, last: &mut Last, now: UnixTime) -> Result<(), FleetError> {
+    fn try_read(&self, last: &mut Last) -> Result<(), FleetError> {
         let content = read_private(&self.path)?;
         let digest = Hash::digest(HashAlgorithm::Sha256, &[&content]).to_vec();
         if last.taken.as_ref() == Some(&digest) {
             return Ok(());
         }
-        let keys = parse(&content, now).map_err(|error| match error {
+        let keys = parse(&content).map_err(|error| match error {
             Unreadable::Text(why) => FleetError::Content(self.path.clone(), why),
             Unreadable::Set(error) => FleetError::Keys(self.path.clone(), error),
         })?;
@@ -85,7 +85,7 @@ enum Unreadable {
 }
 
 /// The keys in `content`, in either form.
-fn parse(content: &[u8], now: UnixTime) -> Result<TicketKeySet, Unreadable> {
+fn parse(content: &[u8]) -> Result<TicketKeySet, Unreadable> {
     // No text begins so.
     if content.first() == Some(&0) {
         return TicketKeySet::from_bytes(content).map_err(Unreadable::Set);
@@ -102,27 +102,14 @@ fn parse(content: &[u8], now: UnixTime) -> Result<TicketKeySet, Unreadable> {
     if keys.len() > MOST {
         return Err(Unreadable::Text("more than three keys"));
     }
-    keys.sort_by_key(|key| std::cmp::Reverse(key.not_before()));
-    let (later, mut begun): (Vec<_>, Vec<_>) =
-        keys.into_iter().partition(|key| key.not_before() > now);
-    let mut later = later.into_iter().rev();
-    // Before any has begun the first will be the current one, and seals nothing yet.
-    if begun.is_empty() {
-        begun.extend(later.next());
-    }
-    let next = later.next();
-    let mut begun = begun.into_iter();
-    let current = begun.next().ok_or(Unreadable::Text("no key in it"))?;
-    let previous = begun.next();
-    if later.next().is_some() {
-        return Err(Unreadable::Text(
-            "two keys wait for their time behind the one in use: leave the later one out",
-        ));
-    }
-    if begun.next().is_some() {
-        return Err(Unreadable::Text("three keys have begun: leave the oldest out"));
-    }
-    TicketKeySet::new(current, next, previous).map_err(Unreadable::Set)
+    keys.sort_by_key(TicketKey::not_before);
+    // Who seals is decided by the time, not by the place in the set: a file means the same at any moment.
+    let newest = keys.pop().ok_or(Unreadable::Text("no key in it"))?;
+    let (current, next) = match keys.pop() {
+        None => (newest, None),
+        Some(before) => (before, Some(newest)),
+    };
+    TicketKeySet::new(current, next, keys.pop()).map_err(Unreadable::Set)
 }
 
 fn key(line: &str) -> Result<TicketKey, &'static str> {
@@ -159,64 +146,65 @@ const MOST: usize = 3;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tercel::{SharedTickets, TicketSealer};
 
-    fn at(seconds: u64) -> UnixTime {
-        UnixTime::since_unix_epoch(Duration::from_secs(seconds))
-    }
+    use super::*;
 
     fn line(begins: u64, number: u8) -> String {
         format!("{begins} {}\n", crate::secret::hexadecimal(&[number; 48]))
     }
 
     /// The numbers of the current, next and previous key; 0 for none.
-    fn numbers(text: &str, now: u64) -> [u8; 3] {
-        let set = parse(text.as_bytes(), at(now)).unwrap();
+    fn numbers(text: &str) -> [u8; 3] {
+        let set = parse(text.as_bytes()).unwrap();
         let number = |key: Option<&TicketKey>| key.map_or(0, |key| key.name()[0]);
         [number(Some(set.current())), number(set.next()), number(set.previous())]
     }
 
     #[test]
-    fn time_says_which_key_is_which() {
+    fn keys_follow_each_other_as_they_begin() {
         let text =
             format!("# keys\n{}{}\n {} # last", line(300, 3), line(100, 1), line(200, 2).trim());
-        assert_eq!(numbers(&text, 250), [2, 3, 1]);
-        assert_eq!(numbers(&line(100, 1), 250), [1, 0, 0]);
-        assert_eq!(numbers(&line(100, 1), 50), [1, 0, 0]);
-        assert_eq!(numbers(&format!("{}{}", line(300, 3), line(200, 2)), 50), [2, 3, 0]);
-        assert_eq!(numbers(&format!("{}{}", line(300, 3), line(200, 2)), 300), [3, 0, 2]);
+        assert_eq!(numbers(&text), [2, 3, 1]);
+        assert_eq!(numbers(&(line(300, 3) + &line(200, 2))), [2, 3, 0]);
+        assert_eq!(numbers(&line(100, 1)), [1, 0, 0]);
+    }
+
+    #[test]
+    fn of_three_keys_the_newest_that_has_begun_seals() {
+        let set = parse((line(100, 1) + &line(200, 2) + &line(300, 3)).as_bytes()).unwrap();
+        let tickets = SharedTickets::new(&set, Duration::from_secs(60));
+        for (now, number) in [(100, 1), (199, 1), (200, 2), (300, 3), (9999, 3)] {
+            let now = UnixTime::since_unix_epoch(Duration::from_secs(now));
+            assert_eq!(tickets.seal(b"session", now).unwrap()[..16], [number; 16]);
+        }
     }
 
     #[test]
     fn the_bytes_of_a_set_are_read_as_well() {
-        let set = parse(line(100, 1).as_bytes(), at(200)).unwrap();
-        let again = parse(&set.to_bytes(), at(200)).unwrap();
-        assert_eq!(again.current().name(), &[1; 16]);
+        let set = parse(line(100, 1).as_bytes()).unwrap();
+        assert_eq!(parse(&set.to_bytes()).unwrap().current().name(), &[1; 16]);
     }
 
     #[test]
     fn what_is_no_set_is_refused_with_its_reason() {
         let four: String = (1..=4).map(|number| line(100, number)).collect();
-        let begun: String = (1..=3).map(|number| line(u64::from(number), number)).collect();
-        for (text, now, reason) in [
-            (String::new(), 1, "no key in it"),
-            ("# nothing".to_owned(), 1, "no key in it"),
-            (four, 200, "more than three"),
-            (begun, 200, "leave the oldest out"),
-            (line(300, 1) + &line(400, 2) + &line(1, 3), 200, "leave the later one out"),
-            (line(100, 1).replace("01", "0g"), 200, "no key: seconds"),
-            (line(100, 1).trim_end()[..90].to_owned(), 200, "no key: seconds"),
-            ("soon ".to_owned() + &"0".repeat(96), 200, "no key: seconds"),
+        for (text, reason) in [
+            (String::new(), "no key in it"),
+            ("# nothing".to_owned(), "no key in it"),
+            (four, "more than three"),
+            (line(100, 1).replace("01", "0g"), "no key: seconds"),
+            (line(100, 1).trim_end()[..90].to_owned(), "no key: seconds"),
+            ("soon ".to_owned() + &"0".repeat(96), "no key: seconds"),
         ] {
-            match parse(text.as_bytes(), at(now)) {
+            match parse(text.as_bytes()) {
                 Err(Unreadable::Text(why)) => assert!(why.contains(reason), "{why} for {reason}"),
                 other => panic!("{other:?} where {reason} was expected"),
             }
         }
-        let twice = line(100, 1) + &line(200, 1);
-        let refused = parse(twice.as_bytes(), at(200)).unwrap_err();
+        let refused = parse((line(100, 1) + &line(200, 1)).as_bytes()).unwrap_err();
         assert_eq!(refused, Unreadable::Set(tercel::TicketKeyError::SameName));
-        assert!(matches!(parse(&[0, 1, 2], at(1)), Err(Unreadable::Set(_))));
-        assert!(matches!(parse(&[0xff, 1, 2], at(1)), Err(Unreadable::Text(_))));
+        assert!(matches!(parse(&[0, 1, 2]), Err(Unreadable::Set(_))));
+        assert!(matches!(parse(&[0xff, 1, 2]), Err(Unreadable::Text(_))));
     }
 }
