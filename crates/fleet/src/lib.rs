@@ -40,6 +40,7 @@
 //!   they seal for at least one and at most two [ticket lifetimes](Settings::ticket_lifetime) more, after which no new
 //!   tickets are made until the store is back. Early data is refused at once. Only the handshakes under way when the
 //!   store goes away wait for it, each for [`StoreSettings::time_limit`] at most.
+//! - Nodes and store need clocks that are right to a few seconds.
 //! - Early data is refused for [`Fleet::blind_time`] whenever the store was away, was restarted or emptied, or
 //!   another one took its place. It is refused altogether, with the reason in the log, while the store may evict keys
 //!   (`maxmemory-policy` other than `noeviction`), while its clock and the node's are more than

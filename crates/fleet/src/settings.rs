@@ -14,7 +14,7 @@ pub struct Settings {
     /// Where ticket keys come from. Default: every configuration has its own, and nobody else opens its tickets.
     pub ticket_keys: TicketKeys,
     /// How long tickets under shared keys live, between one minute and seven days. Keys in the store are
-    /// replaced as often. Default: six hours.
+    /// replaced as often, so it is the same on all nodes. Default: six hours.
     pub ticket_lifetime: Duration,
     /// Keeps sessions in the store, and gives clients names for them. Default: no.
     pub sessions: bool,

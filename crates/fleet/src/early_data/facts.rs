@@ -34,6 +34,8 @@ impl Facts {
 pub(super) struct Replication {
     /// New after every start and every promotion.
     pub(super) id: String,
+    /// Whether no replica could take its place.
+    pub(super) is_alone: bool,
 }
 
 impl Replication {
@@ -52,7 +54,7 @@ impl Replication {
                 "the store has replicas and goes on without them; set its min-replicas-to-write",
             );
         }
-        Ok(Self { id: id.to_owned() })
+        Ok(Self { id: id.to_owned(), is_alone })
     }
 }
 
@@ -73,6 +75,7 @@ mod tests {
     fn a_store_alone_that_evicts_nothing_is_trusted() {
         let facts = Facts::read(SERVER, MEMORY, ALONE).unwrap();
         assert_eq!((facts.run_id.as_str(), facts.replication.id.as_str()), ("abc", "def"));
+        assert!(facts.replication.is_alone);
     }
 
     #[test]
@@ -96,7 +99,7 @@ mod tests {
             let refusal = Facts::read(SERVER, MEMORY, &replication).unwrap_err();
             assert!(refusal.contains("min-replicas-to-write"), "{to}");
             let bound = format!("{replication}min_slaves_good_slaves:1\r\n");
-            assert!(Facts::read(SERVER, MEMORY, &bound).is_ok(), "{to}");
+            assert!(!Facts::read(SERVER, MEMORY, &bound).unwrap().replication.is_alone, "{to}");
         }
     }
 

@@ -20,13 +20,15 @@
 //!   what was admitted before is no longer fresh then.
 //! - **Entries were evicted**: refused unless the store's policy is `noeviction`, looked at every second.
 //! - **Two stores answer at once**, because one was cut off and a replica took its place. A store with replicas is
-//!   trusted only if it stops writing when it has lost them (`min-replicas-to-write`): then it has
-//!   stopped before the `blind_time` of those who met its successor is over. A store counts as one with
-//!   replicas for as long as it keeps a backlog for them, one hour by default.
+//!   trusted only if it stops writing when it has lost them (`min-replicas-to-write`), which takes it as long as
+//!   `min-replicas-max-lag`. So those who meet its successor are blind for a minute more ([`LAG`]), and what it admitted
+//!   last is no longer fresh then. A store counts as one with replicas for as long as it keeps a backlog for them,
+//!   one hour by default.
 //! - **The store was away.** Nobody admitted anything through it then, but it may have been replaced: `blind_time`.
 //!
-//! What remains: an operator who lets a live store evict for less than a second, deletes single entries, or sets the
-//! clocks of store and nodes back together; and a store that lies.
+//! What remains: an operator who lets a live store evict for less than a second, deletes single entries, promotes a
+//! replica and lets nodes ask its primary further on, or sets the clocks of store and nodes back together; and a store
+//! that lies.
 //!
 //! Must not know: what early data says. Next: `facts.rs`, what a store tells of itself.
 
@@ -150,10 +152,7 @@ impl Guard {
                     was.epoch == now.epoch && was.replication_id == now.replication_id
                 });
                 if !is_same {
-                    info!(
-                        seconds = self.blind_time.as_secs(),
-                        "early data is refused for a while: the store is new, or was away"
-                    );
+                    info!("early data is refused for a while: the store is new, or was away");
                     lines.standing.store(Some(Arc::new(now)));
                 }
                 Ok(())
@@ -199,8 +198,9 @@ impl Guard {
         commands.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
         commands.cmd("GET").arg(&epoch_name);
         let (epoch,): (String,) = self.store.ask_all(lines, commands).await?;
+        let lag = if facts.replication.is_alone { Duration::ZERO } else { LAG };
         let replication_id = facts.replication.id;
-        let blind_until = Instant::now().checked_add(self.blind_time);
+        let blind_until = Instant::now().checked_add(self.blind_time.saturating_add(lag));
         let blind_until = blind_until.ok_or(FleetError::Away)?;
         Ok(Ok(Standing { epoch_name, epoch, replication_id, blind_until }))
     }
@@ -233,6 +233,9 @@ impl Complaint {
 }
 
 type Answer = (Option<String>, (u64, u64), String, Option<String>);
+
+/// How long a store that lost its replicas may go on writing.
+const LAG: Duration = Duration::from_secs(60);
 
 /// Seconds by which an answer may be older than one that came before it.
 const OVERTAKEN: u64 = 1;

@@ -140,6 +140,20 @@ async fn a_store_that_may_forget_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
+async fn with_replicas_a_node_is_blind_for_a_minute_more() {
+    let fake = Fake::start();
+    fake.tell(
+        "replication",
+        "connected_slaves:0",
+        "connected_slaves:1\r\nmin_slaves_good_slaves:1",
+    );
+    let node = seeing(&fake).await;
+    assert!(!node.guard.admits());
+    pass(Duration::from_secs(60)).await;
+    assert!(node.guard.admits() && node.guard.admit(b"binder").await);
+}
+
+#[tokio::test]
 async fn clocks_that_differ_are_refused() {
     let fake = Fake::start();
     let node = seeing(&fake).await;

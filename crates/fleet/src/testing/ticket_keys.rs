@@ -1,5 +1,7 @@
 //! One set of ticket keys for all nodes, at a store that loses, restores or damages it; and keys in a file.
 
+use std::time::Duration;
+
 use tercel::{TicketKeySet, TicketSealer};
 
 use super::fake::Fake;
@@ -108,6 +110,22 @@ async fn a_fleet_that_slept_waits_until_all_have_the_new_key() {
     );
     b.keys.refresh(at(now + 1)).await.unwrap();
     assert!(passes(&a, &b, now + 3) && passes(&b, &a, now + 3));
+}
+
+#[tokio::test]
+async fn a_node_whose_clock_is_wrong_makes_no_keys() {
+    let fake = Fake::start();
+    fake.set_offset(Duration::from_secs(3600), true);
+    let node = Node::at(&fake.url()).await;
+    let refused = node.keys.refresh(at(NOW)).await.unwrap_err();
+    assert!(refused.to_string().contains("clocks"), "{refused}");
+    assert!(fake.data().is_empty());
+    fake.set_offset(Duration::ZERO, false);
+    node.keys.refresh(at(NOW)).await.unwrap();
+    let set = fake.value("ticket-keys");
+    fake.set_offset(Duration::from_secs(3600), false);
+    assert!(node.keys.refresh(at(FIRST + PERIOD)).await.is_err());
+    assert_eq!(fake.value("ticket-keys"), set);
 }
 
 #[tokio::test]

@@ -91,7 +91,10 @@ impl StoreKeys {
         let Some(sealed) = there else {
             let first = match &known {
                 Some(known) => known.sealed.clone(),
-                None => self.seal(1, &self.first(now)?)?,
+                None => {
+                    self.check_clock().await?;
+                    self.seal(1, &self.first(now)?)?
+                }
             };
             self.replace(&[], &first).await?;
             return Ok(false);
@@ -110,10 +113,23 @@ impl StoreKeys {
         let Some(ours) = known.as_ref().filter(|known| now >= known.changes) else {
             return Ok(true);
         };
+        self.check_clock().await?;
         let (number, set) = self.following(ours, now)?;
         let sealed = self.seal(number, &set)?;
         self.replace(&ours.sealed, &sealed).await?;
         Ok(false)
+    }
+
+    /// A node whose clock is wrong makes no keys: they would begin when no other node expects it.
+    async fn check_clock(&self) -> Result<(), FleetError> {
+        let (theirs, _): (u64, u64) = self.store.ask(redis::cmd("TIME")).await?;
+        if UnixTime::now().as_secs().abs_diff(theirs) > CLOCK_DIFFERENCE {
+            return Err(FleetError::Setting(
+                "ticket_keys",
+                "the clocks of store and node differ by too much",
+            ));
+        }
+        Ok(())
     }
 
     /// Uses this set from now on.
@@ -199,6 +215,9 @@ const VERSION: u8 = 1;
 
 /// Seconds after which every node has looked, so that a new key may seal.
 const SETTLING: u64 = 3;
+
+/// Seconds by which a node's clock may differ from the store's for it to make keys: little, to the life of a key.
+const CLOCK_DIFFERENCE: u64 = 30;
 
 /// Looks in a row; each ends because another node was faster.
 const ATTEMPTS: usize = 8;
