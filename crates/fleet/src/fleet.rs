@@ -72,7 +72,7 @@ impl Fleet {
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
-        check(settings)?;
+        settings.check()?;
         let counters = Arc::new(Counters::default());
         let shares_keys = settings.ticket_keys != TicketKeys::Own;
         let tickets = shares_keys.then(|| Arc::new(FleetTickets::new(settings.ticket_lifetime)));
@@ -274,40 +274,6 @@ impl Node {
             counters: counters(),
         })
     }
-}
-
-fn check(settings: &Settings) -> Result<(), FleetError> {
-    let refuse = |name, why| Err(FleetError::Setting(name, why));
-    let name = &settings.name;
-    if !(1..=64).contains(&name.len()) || !name.bytes().all(|b| b.is_ascii_graphic() && b != b'}') {
-        return refuse("name", "1 to 64 ASCII characters without spaces and braces");
-    }
-    if !(60..=604_800).contains(&settings.ticket_lifetime.as_secs()) {
-        return refuse("ticket_lifetime", "between one minute and seven days");
-    }
-    let Some(store) = &settings.store else {
-        return match settings {
-            Settings { ticket_keys: TicketKeys::Store, .. } => {
-                refuse("ticket_keys", "no store is set that they could be in")
-            }
-            Settings { sessions: true, .. } => refuse("sessions", "no store is set for them"),
-            Settings { early_data: 1.., .. } => refuse("early_data", "no store is set to admit it"),
-            _ => Ok(()),
-        };
-    };
-    if !(1..=64).contains(&store.connections) {
-        return refuse("store.connections", "1 to 64");
-    }
-    if store.time_limit.is_zero() || store.time_limit > Duration::from_secs(10) {
-        return refuse("store.time_limit", "more than nothing, at most 10 seconds");
-    }
-    if store.connect_time_limit.is_zero() || store.connect_time_limit > Duration::from_secs(60) {
-        return refuse("store.connect_time_limit", "more than nothing, at most a minute");
-    }
-    if !(1..=60).contains(&store.clock_difference.as_secs()) {
-        return refuse("store.clock_difference", "1 to 60 seconds");
-    }
-    Ok(())
 }
 
 /// Runs the keeper until `stopped` hears that nobody needs it.

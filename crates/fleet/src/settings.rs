@@ -6,6 +6,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::error::FleetError;
+
 /// What a node shares. The default shares nothing.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -35,6 +37,46 @@ impl Default for Settings {
             early_data: 0,
             store: None,
         }
+    }
+}
+
+impl Settings {
+    /// Refuses what is out of range or contradicts itself.
+    pub(crate) fn check(&self) -> Result<(), FleetError> {
+        let refuse = |name, why| Err(FleetError::Setting(name, why));
+        let name = &self.name;
+        if !(1..=64).contains(&name.len())
+            || !name.bytes().all(|b| b.is_ascii_graphic() && b != b'}')
+        {
+            return refuse("name", "1 to 64 ASCII characters without spaces and braces");
+        }
+        if !(60..=604_800).contains(&self.ticket_lifetime.as_secs()) {
+            return refuse("ticket_lifetime", "between one minute and seven days");
+        }
+        let Some(store) = &self.store else {
+            return match self {
+                Self { ticket_keys: TicketKeys::Store, .. } => {
+                    refuse("ticket_keys", "no store is set that they could be in")
+                }
+                Self { sessions: true, .. } => refuse("sessions", "no store is set for them"),
+                Self { early_data: 1.., .. } => refuse("early_data", "no store is set to admit it"),
+                _ => Ok(()),
+            };
+        };
+        if !(1..=64).contains(&store.connections) {
+            return refuse("store.connections", "1 to 64");
+        }
+        if store.time_limit.is_zero() || store.time_limit > Duration::from_secs(10) {
+            return refuse("store.time_limit", "more than nothing, at most 10 seconds");
+        }
+        if store.connect_time_limit.is_zero() || store.connect_time_limit > Duration::from_secs(60)
+        {
+            return refuse("store.connect_time_limit", "more than nothing, at most a minute");
+        }
+        if !(1..=60).contains(&store.clock_difference.as_secs()) {
+            return refuse("store.clock_difference", "1 to 60 seconds");
+        }
+        Ok(())
     }
 }
 

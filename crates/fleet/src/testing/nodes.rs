@@ -79,7 +79,7 @@ impl Node {
 }
 
 /// Long enough for a busy machine: what has to be fast is asked for without a clock.
-pub(super) const LIMIT: Duration = Duration::from_millis(500);
+pub(super) const LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) fn at(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))

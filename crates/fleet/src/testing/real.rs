@@ -214,7 +214,7 @@ async fn a_server_that_stands_still_is_away() {
     blind_after(async |real| {
         real.signal("-STOP");
         // Longer than the time limit of a question, and than a beat.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         real.signal("-CONT");
     })
     .await;
