@@ -13,7 +13,7 @@
 //! understood as they are. Beside `fullchain.pem` certbot's `cert.pem` and `chain.pem` say nothing new. Names that begin with a
 //! dot are passed over, as are certificates without a key (an authority's, say), unless they have been in use.
 //!
-//! Must not know: what is in the files, but for whether a key is. Next: [`super::pair`], who reads them.
+//! Must not know: what is in the files, but for whether a key is. Next: `pair`, who reads them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

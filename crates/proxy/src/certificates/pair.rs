@@ -48,7 +48,7 @@ impl Drop for Wiped {
 impl Bytes {
     pub(super) fn read(files: &Files) -> Result<Self, Problem> {
         let key = read(&files.key)?;
-        let ocsp_response = files.ocsp_response.as_deref().map(|file| read(file));
+        let ocsp_response = files.ocsp_response.as_deref().map(read);
         Ok(Self {
             chain: read(&files.chain)?.bytes,
             exposed_key: key.exposed.then(|| files.key.clone()),

@@ -6,7 +6,7 @@
 //!
 //! Labels come from closed sets ([`labels`]), so that no client can make new ones.
 //!
-//! Must not know: sockets, HTTP, logs. Next: [`shard`], what a worker calls; `expose`, the names.
+//! Must not know: sockets, HTTP, logs. Next: [`Shard`], what a worker calls; `expose`, the names.
 
 mod expose;
 mod histogram;
