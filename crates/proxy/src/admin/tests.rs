@@ -68,6 +68,7 @@ async fn health_follows_the_process() {
         "{answer}"
     );
     served.health.serving(2);
+    assert_eq!(status(&served.get("/healthz").await), "200");
     served.health.draining();
     let answer = served.get("/healthz").await;
     assert!(status(&answer) == "503" && answer.ends_with("draining\n"), "{answer}");

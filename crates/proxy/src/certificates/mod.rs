@@ -62,6 +62,8 @@ pub struct Changes {
     pub outstanding: usize,
     /// Keys that everybody on this machine may read, if they are new.
     pub exposed_keys: Vec<PathBuf>,
+    /// Certificates in the folder that are passed over for want of a key, if they are new.
+    pub keyless: Vec<PathBuf>,
 }
 
 impl Changes {
@@ -83,6 +85,9 @@ impl Changes {
         for problem in &self.problems {
             tracing::error!(%problem, "certificate not taken, the one before it stays");
         }
+        for file in &self.keyless {
+            tracing::info!(?file, "certificate without a key, passed over");
+        }
         for file in &self.exposed_keys {
             tracing::warn!(?file, "everybody on this machine may read this private key");
         }
@@ -96,6 +101,7 @@ struct State {
     /// Problems that were told.
     told: Vec<Problem>,
     exposed: Vec<PathBuf>,
+    keyless: Vec<PathBuf>,
 }
 
 /// A pair's place in the order, and its name: pairs that are named one by one come before those of the folder.
@@ -234,6 +240,7 @@ impl State {
         changes.outstanding = problems.len();
         changes.problems = news(&mut self.told, problems);
         changes.exposed_keys = news(&mut self.exposed, exposed);
+        changes.keyless = news(&mut self.keyless, found.keyless);
         changes
     }
 

@@ -92,6 +92,10 @@ fn every_layout_is_understood() {
     let all = ["certbot.test", "combined.test", "kubernetes.test", "pair.test", "pem.test"];
     assert_eq!(names(&certificates), all);
     assert_eq!((changes.added.len(), changes.outstanding), (5, 0));
+    assert_eq!(
+        changes.keyless,
+        [at.join("archive-of-certbot/live1.pem"), at.join("secret/ca.crt")]
+    );
     let state = certificates.state();
     let staples = state.pairs.values().filter(|loaded| loaded.pair.ocsp_response == [1, 2, 3]);
     assert_eq!(staples.count(), 1);
