@@ -209,8 +209,6 @@ impl State {
         }
         let found = source.folder.as_deref().map(layout::scan);
         let found = found.unwrap_or_else(|| Ok(layout::Found::default()));
-        // A folder that cannot be read, or that has nothing in it, is a mistake: it takes nothing away.
-        let mut gone = found.is_ok();
         let found = found.unwrap_or_else(|problem| {
             problems.push(problem);
             layout::Found::default()
@@ -219,10 +217,10 @@ impl State {
         for files in &found.files {
             wanted.push(((usize::MAX, files.chain.clone()), files));
         }
-        if let Some(folder) = source.folder.as_ref().filter(|_| gone && wanted.is_empty()) {
-            problems.push(Problem::new(folder, Reason::Empty));
-            gone = false;
-        }
+        // A folder with nothing in it is a mistake, as one that cannot be read: a problem that takes nothing away.
+        let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
+        let empty = source.folder.as_ref().filter(|_| wanted.is_empty()).filter(untold);
+        problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
         for (id, files) in &wanted {
             match self.read_pair(id, files, now, expired, &mut exposed) {
                 Ok(None) => {}
@@ -234,9 +232,7 @@ impl State {
                 Err(problem) => problems.push(problem),
             }
         }
-        if gone {
-            self.remove_all_but(&wanted, &mut problems, &mut changes);
-        }
+        self.remove_all_but(&wanted, &mut problems, &mut changes);
         changes.outstanding = problems.len();
         changes.problems = news(&mut self.told, problems);
         changes.exposed_keys = news(&mut self.exposed, exposed);

@@ -293,9 +293,15 @@ fn an_empty_or_missing_folder_takes_nothing_away() {
     let (certificates, _) = Certificates::load(source).unwrap();
     fs::remove_file(inner.join("a.crt")).unwrap();
     fs::remove_file(inner.join("a.key")).unwrap();
-    assert_eq!(certificates.reload().problems[0].reason, Reason::Empty);
-    fs::remove_dir(&inner).unwrap();
-    assert!(matches!(certificates.reload().problems[0].reason, Reason::Unreadable(_)));
+    put(&inner.join("unrelated.key"), "");
+    let reasons = |changes: Changes| -> Vec<_> {
+        changes.problems.into_iter().map(|problem| problem.reason).collect()
+    };
+    let told = reasons(certificates.reload());
+    assert!(matches!(told[..], [Reason::Alone { .. }, Reason::Empty]), "{told:?}");
+    fs::remove_dir_all(&inner).unwrap();
+    let told = reasons(certificates.reload());
+    assert!(matches!(told[..], [Reason::Unreadable(_)]), "{told:?}");
     assert_eq!(names(&certificates), ["a.test"]);
 }
 

@@ -294,3 +294,16 @@ fn workers_share_no_cache_line() {
     assert!(!Arc::ptr_eq(&metrics.shard(0), &metrics.shard(1)));
     assert!(Arc::ptr_eq(&metrics.shard(0), &metrics.shard(3)));
 }
+
+#[test]
+fn the_table_names_every_family() {
+    let metrics = Metrics::new(1);
+    metrics.set_ticket_keys(SystemTime::now());
+    let table: BTreeSet<_> = include_str!("mod.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | `")?.split(" | ").next())
+        .flat_map(|names| names.split(", "))
+        .map(|name| name.trim_matches('`').to_owned())
+        .collect();
+    assert_eq!(table, read(&metrics.render()).into_keys().collect());
+}

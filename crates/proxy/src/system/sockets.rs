@@ -80,8 +80,9 @@ mod tests {
             let inherited = inherited_listeners().unwrap();
             assert_eq!(inherited.len(), 1);
             assert_eq!(inherited[0].name.as_deref(), Some("https"));
-            // In nonblocking mode, so the test's connection is there already or this fails.
             drop(inherited[0].listener.accept().unwrap());
+            let nobody = inherited[0].listener.accept().unwrap_err();
+            assert_eq!(nobody.kind(), io::ErrorKind::WouldBlock);
             assert!(inherited_listeners().unwrap().is_empty(), "taken once");
             assert!(std::env::var_os("LISTEN_FDS").is_none());
             return;
