@@ -12,9 +12,9 @@
 pub mod layout;
 mod pair;
 pub mod problem;
-pub mod watch;
 #[cfg(test)]
 mod tests;
+pub mod watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -62,6 +62,8 @@ pub struct Changes {
     pub outstanding: usize,
     /// Keys that everybody on this machine may read, if they are new.
     pub exposed_keys: Vec<PathBuf>,
+    /// Certificates in the folder that are passed over for want of a key, if they are new.
+    pub keyless: Vec<PathBuf>,
 }
 
 impl Changes {
@@ -73,13 +75,18 @@ impl Changes {
 
     /// One event for each change and each problem.
     pub fn log(&self) {
-        for (files, what) in [(&self.added, "added"), (&self.replaced, "replaced"), (&self.removed, "removed")] {
+        for (files, what) in
+            [(&self.added, "added"), (&self.replaced, "replaced"), (&self.removed, "removed")]
+        {
             for file in files {
                 tracing::info!(?file, "certificate {what}");
             }
         }
         for problem in &self.problems {
             tracing::error!(%problem, "certificate not taken, the one before it stays");
+        }
+        for file in &self.keyless {
+            tracing::info!(?file, "certificate without a key, passed over");
         }
         for file in &self.exposed_keys {
             tracing::warn!(?file, "everybody on this machine may read this private key");
@@ -94,6 +101,7 @@ struct State {
     /// Problems that were told.
     told: Vec<Problem>,
     exposed: Vec<PathBuf>,
+    keyless: Vec<PathBuf>,
 }
 
 /// A pair's place in the order, and its name: pairs that are named one by one come before those of the folder.
@@ -113,7 +121,8 @@ impl Certificates {
     pub fn load(source: Source) -> Result<(Self, Changes), Problem> {
         let mut state = State::default();
         let changes = state.read(&source, UnixTime::now(), Expired::Shown);
-        let of_time = |reason: &Reason| matches!(reason, Reason::Expired(_) | Reason::NotYetValid(_));
+        let of_time =
+            |reason: &Reason| matches!(reason, Reason::Expired(_) | Reason::NotYetValid(_));
         if let Some(problem) = changes.problems.iter().find(|problem| !of_time(&problem.reason)) {
             return Err(problem.clone());
         }
@@ -154,8 +163,10 @@ impl Certificates {
     #[must_use]
     pub fn expiries(&self) -> Vec<Expiry> {
         let of_pair = |((_, file), loaded): (&Id, &Loaded)| {
-            let (file, not_after) = (file.to_string_lossy().into_owned(), loaded.pair.not_after.as_secs());
-            let of_name = |name: &String| Expiry { name: name.clone(), file: file.clone(), not_after };
+            let (file, not_after) =
+                (file.to_string_lossy().into_owned(), loaded.pair.not_after.as_secs());
+            let of_name =
+                |name: &String| Expiry { name: name.clone(), file: file.clone(), not_after };
             loaded.pair.names.iter().map(of_name).collect::<Vec<_>>()
         };
         self.state().pairs.iter().flat_map(of_pair).collect()
@@ -198,8 +209,6 @@ impl State {
         }
         let found = source.folder.as_deref().map(layout::scan);
         let found = found.unwrap_or_else(|| Ok(layout::Found::default()));
-        // A folder that cannot be read, or that has nothing in it, is a mistake: it takes nothing away.
-        let mut gone = found.is_ok();
         let found = found.unwrap_or_else(|problem| {
             problems.push(problem);
             layout::Found::default()
@@ -208,10 +217,10 @@ impl State {
         for files in &found.files {
             wanted.push(((usize::MAX, files.chain.clone()), files));
         }
-        if let Some(folder) = source.folder.as_ref().filter(|_| gone && wanted.is_empty()) {
-            problems.push(Problem::new(folder, Reason::Empty));
-            gone = false;
-        }
+        // A folder with nothing in it is a mistake, as one that cannot be read: a problem that takes nothing away.
+        let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
+        let empty = source.folder.as_ref().filter(|_| wanted.is_empty()).filter(untold);
+        problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
         for (id, files) in &wanted {
             match self.read_pair(id, files, now, expired, &mut exposed) {
                 Ok(None) => {}
@@ -223,12 +232,11 @@ impl State {
                 Err(problem) => problems.push(problem),
             }
         }
-        if gone {
-            self.remove_all_but(&wanted, &mut problems, &mut changes);
-        }
+        self.remove_all_but(&wanted, &mut problems, &mut changes);
         changes.outstanding = problems.len();
         changes.problems = news(&mut self.told, problems);
         changes.exposed_keys = news(&mut self.exposed, exposed);
+        changes.keyless = news(&mut self.keyless, found.keyless);
         changes
     }
 
@@ -252,7 +260,8 @@ impl State {
             Err(problem) if expired == Expired::Refused => return Err(problem),
             other => other.err(),
         };
-        let new = self.pairs.insert(id.clone(), Loaded { files: files.clone(), digest, pair }).is_none();
+        let new =
+            self.pairs.insert(id.clone(), Loaded { files: files.clone(), digest, pair }).is_none();
         Ok(Some(Taken { new, warning }))
     }
 
