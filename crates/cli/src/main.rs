@@ -2,10 +2,11 @@
 //!
 //! This file knows the subcommands and turns errors into one line and an exit status: 0 for success,
 //! 1 for failure, 2 for a command line that makes no sense. It must not know TLS.
-//! Next: [`serve`], [`connect`], and [`options`] for what the two have in common.
+//! Next: [`serve`], [`connect`], and [`client`] and [`options`] for what they have in common.
 
 #![forbid(unsafe_code)]
 
+mod client;
 mod connect;
 mod explain;
 mod material;
