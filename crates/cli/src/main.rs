@@ -1,14 +1,15 @@
-//! The `tercel` program: `serve` answers TLS connections, `connect` makes one.
+//! The `tercel` program: `serve` answers TLS connections, `connect` makes one, `load` makes very many.
 //!
 //! This file knows the subcommands and turns errors into one line and an exit status: 0 for success,
 //! 1 for failure, 2 for a command line that makes no sense. It must not know TLS.
-//! Next: [`serve`], [`connect`], and [`client`] and [`options`] for what they have in common.
+//! Next: [`serve`], [`connect`], [`load`], and [`options`] and [`client`] for what they have in common.
 
 #![forbid(unsafe_code)]
 
 mod client;
 mod connect;
 mod explain;
+mod load;
 mod material;
 mod negotiated;
 mod options;
@@ -32,12 +33,14 @@ struct Arguments {
 enum Command {
     Serve(Box<serve::Options>),
     Connect(Box<connect::Options>),
+    Load(Box<load::Options>),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Serve(options) => serve::run(&options),
         Command::Connect(options) => connect::run(&options),
+        Command::Load(options) => load::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
