@@ -1,8 +1,10 @@
-//! The `tercel` program: `serve` answers TLS connections, `connect` makes one, `load` makes very many.
+//! The `tercel` program: `serve` answers TLS connections, `connect` makes one, `load` makes very many, `proxy`
+//! hands them on.
 //!
 //! This file knows the subcommands and turns errors into one line and an exit status: 0 for success,
 //! 1 for failure, 2 for a command line that makes no sense. It must not know TLS.
-//! Next: [`serve`], [`connect`], [`load`], and [`options`] and [`client`] for what they have in common.
+//! Next: [`serve`], [`connect`], [`load`], [`proxy`], and [`options`] and [`client`] for what they have in
+//! common.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +15,8 @@ mod load;
 mod material;
 mod negotiated;
 mod options;
+#[cfg(unix)]
+mod proxy;
 mod psk;
 mod serve;
 mod transport;
@@ -34,6 +38,8 @@ enum Command {
     Serve(Box<serve::Options>),
     Connect(Box<connect::Options>),
     Load(Box<load::Options>),
+    #[cfg(unix)]
+    Proxy(Box<proxy::Options>),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +47,8 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::run(&options),
         Command::Connect(options) => connect::run(&options),
         Command::Load(options) => load::run(&options),
+        #[cfg(unix)]
+        Command::Proxy(options) => proxy::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
