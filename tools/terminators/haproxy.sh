@@ -3,6 +3,7 @@
 # nbthread: as many as the others have.
 # maxconn: what the file limit has room for, both sides of a connection counted; `ulimit-n` follows from it.
 # ssl-default-bind-*: suites, groups and versions as everywhere here; tickets are on by default.
+# tune.ssl.cachesize 0: no session cache, for the reason that nginx.sh gives; it is cheaper without.
 # no log, no health checks of the backend.
 # timeouts: longer than any row holds connections that say nothing; a time limit for clients has to be set,
 #   the manual warns without one.
@@ -13,6 +14,7 @@ haproxy_head() { # MODE
 global
     maxconn $(((file_limit - 200) / 2))
     nbthread $workers
+    tune.ssl.cachesize 0
     ssl-default-bind-ciphers $suite_12_openssl
     ssl-default-bind-ciphersuites $suite_13
     ssl-default-bind-curves X25519

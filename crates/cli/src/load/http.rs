@@ -114,7 +114,7 @@ impl Reader {
         } else if says("transfer-encoding", b"chunked") {
             Content::Chunked
         } else if let Some(value) = values("content-length").next() {
-            let number = str::from_utf8(value).ok().and_then(|text| text.trim().parse().ok());
+            let number = std::str::from_utf8(value).ok().and_then(|text| text.trim().parse().ok());
             Content::Length(number.ok_or_else(|| io::Error::other("bad Content-Length"))?)
         } else {
             Content::UntilClose
@@ -170,15 +170,20 @@ impl Reader {
     }
 
     async fn trailers(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
-        loop {
-            let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-            match httparse::parse_headers(self.unused(), &mut headers).map_err(io::Error::other)? {
-                httparse::Status::Complete((length, _)) => {
-                    self.start += length;
-                    return Ok(());
-                }
-                httparse::Status::Partial => self.fill(stream).await?,
+        while !self.trailers_are_here()? {
+            self.fill(stream).await?;
+        }
+        Ok(())
+    }
+
+    fn trailers_are_here(&mut self) -> io::Result<bool> {
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        match httparse::parse_headers(self.unused(), &mut headers).map_err(io::Error::other)? {
+            httparse::Status::Complete((length, _)) => {
+                self.start += length;
+                Ok(true)
             }
+            httparse::Status::Partial => Ok(false),
         }
     }
 
