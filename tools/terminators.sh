@@ -358,7 +358,8 @@ measure() {
     resumed-13) handshakes resumed 1.3 ;;
     resumed-12) handshakes resumed 1.2 ;;
     download) transfer "https://127.0.0.1:$port/bulk" ;;
-    upload) transfer "https://127.0.0.1:$port/sink" --upload 16000000 ;;
+    # The backend answers before it has read the content, upon which an nginx in front of it closes the connection.
+    upload) [ "$name" = nginx-http ] || transfer "https://127.0.0.1:$port/sink" --upload 16000000 ;;
     requests) requests ;;
     h2) h2 ;;
     latency) latency ;;
