@@ -67,7 +67,19 @@ impl Fleet {
         Self::with_blind_time(settings, blind_time(difference))
     }
 
-    /// Tests cannot wait for as long as servers.
+    /// The same with another [blind time](Self::blind_time), for tests, which cannot wait for as long as servers. With
+    /// less than the safe one early data can be accepted twice.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    #[cfg(feature = "testing")]
+    pub fn connect_blind_for(
+        settings: &Settings,
+        blind_time: Duration,
+    ) -> Result<Self, FleetError> {
+        Self::with_blind_time(settings, blind_time)
+    }
+
     pub(crate) fn with_blind_time(
         settings: &Settings,
         blind_time: Duration,

@@ -17,6 +17,7 @@ use tercel_fleet::{Fleet, FleetError, Settings, TicketKeys};
 use tercel_tokio::{Acceptor, Answers};
 
 use crate::backend::Endpoint;
+use crate::blind;
 use crate::certificates::{self, Certificates, layout::Files};
 use crate::config::{
     BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Resumption, Route,
@@ -204,7 +205,7 @@ impl Keys {
         let now = UnixTime::now();
         let guard = match before {
             Some(before) => Arc::clone(&before.guard),
-            None => Arc::new(ReplayGuard::for_early_data(wanted.guard_capacity, now)),
+            None => Arc::new(blind::guard(wanted.guard_capacity, now)),
         };
         let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
             (Tickets::Off | Tickets::Shared, _) => None,
@@ -221,7 +222,7 @@ impl Keys {
                 let same = before.filter(|before| before.wanted.fleet == wanted.fleet);
                 Some(match same.and_then(|before| before.fleet.clone()) {
                     Some(fleet) => fleet,
-                    None => Fleet::connect(settings)
+                    None => blind::fleet(settings)
                         .map_err(|error| fleet_fault(config, settings, &error))?,
                 })
             }
