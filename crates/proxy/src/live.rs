@@ -20,8 +20,8 @@ use crate::backend::Endpoint;
 use crate::blind;
 use crate::certificates::{self, Certificates, layout::Files};
 use crate::config::{
-    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Resumption, Route,
-    Tickets, Timeouts,
+    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, OnTruncation,
+    Resumption, Route, Tickets, Timeouts,
 };
 use crate::names::{Chooser, Names};
 
@@ -48,6 +48,7 @@ pub(crate) struct LiveListener {
 pub(crate) struct LiveRoute {
     pub(crate) backends: Vec<Endpoint>,
     pub(crate) connect: Connect,
+    pub(crate) on_truncation: OnTruncation,
     pub(crate) send_proxy_protocol: bool,
 }
 
@@ -109,6 +110,7 @@ impl Live {
             [only] if names.find(None).is_some() => Arc::clone(only),
             _ => {
                 let chooser = Chooser { names: Arc::clone(&names), configs };
+                on_truncation: route.on_truncation,
                 ServerConfig::builder()
                     .choose_config(Policy::Here(Arc::new(chooser)))
                     .without_tickets()

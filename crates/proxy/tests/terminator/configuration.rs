@@ -185,6 +185,10 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             format!("{GOOD}connect = \"later\"\n"),
             "f.toml: listener[0].connect: \"later\" must be one of",
         ),
+        (
+            format!("{GOOD}on_truncation = \"end\"\n"),
+            "f.toml: listener[0].on_truncation: \"end\" must be one of \"auto\", \"reset\"",
+        ),
         (route("names = \"x\""), "f.toml: line "),
         (route("").replace("\"a.example\"", "[]"), "f.toml: listener[0].route[0].names: is empty"),
         (
