@@ -214,6 +214,12 @@ impl Fleet {
         State { store: store.is_some_and(|store| store.is_there()), ticket_keys, early_data }
     }
 
+    /// Since when the shared ticket key that seals now has been sealing. `None` if none does, or they are not shared.
+    #[must_use]
+    pub fn ticket_key_since(&self) -> Option<UnixTime> {
+        self.0.tickets.as_ref()?.seals_since(UnixTime::now())
+    }
+
     /// What was asked of the store so far.
     #[must_use]
     pub fn counts(&self) -> Counts {

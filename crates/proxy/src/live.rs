@@ -56,7 +56,7 @@ pub(crate) struct LiveRoute {
 #[derive(Clone)]
 struct Keys {
     wanted: Resumption,
-    tickets: Option<Arc<dyn TicketSealer>>,
+    tickets: Option<Arc<RotatingTickets>>,
     fleet: Option<Fleet>,
     guard: Arc<ReplayGuard>,
 }
@@ -85,6 +85,15 @@ impl Live {
         self.keys.fleet.as_ref()
     }
 
+    /// Since when the ticket key in use has been sealing, for whenever that is asked.
+    pub(crate) fn ticket_key_since(&self) -> impl Fn() -> Option<UnixTime> + Send + Sync + use<> {
+        let (own, fleet) = (self.keys.tickets.clone(), self.keys.fleet.clone());
+        move || match &own {
+            Some(own) => Some(own.seals_since()),
+            None => fleet.as_ref()?.ticket_key_since(),
+        }
+    }
+
     fn listener(
         &mut self,
         listener: &Listener,
@@ -101,6 +110,7 @@ impl Live {
             routes.push(LiveRoute {
                 backends: backends(route)?,
                 connect: route.connect,
+                on_truncation: route.on_truncation,
                 send_proxy_protocol: route.send_proxy_protocol,
             });
         }
@@ -110,7 +120,6 @@ impl Live {
             [only] if names.find(None).is_some() => Arc::clone(only),
             _ => {
                 let chooser = Chooser { names: Arc::clone(&names), configs };
-                on_truncation: route.on_truncation,
                 ServerConfig::builder()
                     .choose_config(Policy::Here(Arc::new(chooser)))
                     .without_tickets()
@@ -149,7 +158,7 @@ impl Live {
             builder = builder.client_auth(route.client_auth, roots(route, file)?);
         }
         builder = match &self.keys.tickets {
-            Some(tickets) => builder.tickets(Arc::clone(tickets)),
+            Some(tickets) => builder.tickets(Arc::clone(tickets) as Arc<dyn TicketSealer>),
             None => builder.without_tickets(),
         };
         if let Some(fleet) = &self.keys.fleet {
@@ -215,7 +224,7 @@ impl Keys {
             (Tickets::Own, None) => {
                 let drawn = RotatingTickets::new(now)
                     .map_err(|error| config.place.fault("resumption.tickets", error.to_string()))?;
-                Some(Arc::new(drawn) as Arc<dyn TicketSealer>)
+                Some(Arc::new(drawn))
             }
         };
         let fleet = match &wanted.fleet {

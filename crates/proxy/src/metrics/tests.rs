@@ -270,7 +270,10 @@ fn certificates_reloads_and_ticket_keys_are_told() {
     metrics.reloaded(Reload::Certificates, true);
     metrics.reloaded(Reload::Certificates, false);
     metrics.reloaded(Reload::Certificates, false);
-    metrics.set_ticket_keys(SystemTime::now() - Duration::from_secs(3600));
+    metrics.set_ticket_keys(|| None);
+    assert_eq!(value(&metrics, "tercel_ticket_key_age_seconds", &[]), None, "none seals");
+    let since = UnixTime::now().as_secs() - 3600;
+    metrics.set_ticket_keys(move || Some(UnixTime::since_unix_epoch(Duration::from_secs(since))));
     let not_after = "tercel_certificate_not_after_seconds";
     let of = |name, labels: &[_]| value(&metrics, name, labels).unwrap();
     assert_eq!(of(not_after, &[("name", "a.test"), ("file", "a.crt")]), 1_900_000_000.0);
@@ -298,7 +301,7 @@ fn workers_share_no_cache_line() {
 #[test]
 fn the_table_names_every_family() {
     let metrics = Metrics::new(1);
-    metrics.set_ticket_keys(SystemTime::now());
+    metrics.set_ticket_keys(|| Some(UnixTime::now()));
     let table: BTreeSet<_> = include_str!("mod.rs")
         .lines()
         .filter_map(|line| line.strip_prefix("//! | `")?.split(" | ").next())
