@@ -39,7 +39,7 @@ use crate::connection::buffer::Received;
 use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
-use client_session::Destination;
+use crate::session::client_store::ClientSessionKey;
 use coroutine::Coroutine;
 use driver::{Driver, Step};
 use established::Established;
@@ -108,17 +108,22 @@ impl Handshake {
     /// A client's handshake with the server of this name.
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
-        Self::client_to(config, Destination { name: server, port: None })
+        Self::client_to(config, server, None)
     }
 
     /// A client's handshake with the server of this name at this port: sessions with it are kept apart from
     /// those with servers at other ports, and from those of [`Self::client`].
     #[must_use]
     pub fn client_at(config: Arc<ClientConfig>, server: ServerName<'static>, port: u16) -> Self {
-        Self::client_to(config, Destination { name: server, port: Some(port) })
+        Self::client_to(config, server, Some(port))
     }
 
-    fn client_to(config: Arc<ClientConfig>, to: Destination) -> Self {
+    fn client_to(
+        config: Arc<ClientConfig>,
+        server: ServerName<'static>,
+        port: Option<u16>,
+    ) -> Self {
+        let to = ClientSessionKey::new(server, port, config.resumption.context);
         Self::new(Side::Client, Coroutine::new(|| hello::client(Flow::default(), config, to)))
     }
 

@@ -14,6 +14,7 @@ use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
+use crate::session::chain::Chain;
 use crate::session::state::Session;
 
 /// A session that a client named.
@@ -119,7 +120,7 @@ pub(crate) async fn still_trusted(
     if !session.has_peer() || !config.resumption.verify_again {
         return Ok(true);
     }
-    let chain = core::mem::take(&mut session.peer_chain);
+    let chain = core::mem::take(&mut session.peer_chain).into_vec();
     let shown = Shown {
         raw_public_key: session.peer_raw_public_key.take(),
         // TLS 1.2 has no way to ask clients.
@@ -129,7 +130,7 @@ pub(crate) async fn still_trusted(
         ..Shown::chain(Side::Client, chain)
     };
     let verdict = identity::judge(flow, verifier, &shown, None, config.common.clock.now()).await?;
-    session.peer_chain = shown.chain;
+    session.peer_chain = shown.chain.into();
     session.peer_raw_public_key = shown.raw_public_key;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
@@ -153,7 +154,7 @@ pub(crate) fn template(
     session.across_names =
         config.resumption.across_names && facts.version == ProtocolVersion::TLS1_3;
     if config.resumption.digests_only {
-        session.peer_chain.clear();
+        session.peer_chain = Chain::default();
         session.ocsp_response = None;
         session.signed_certificate_timestamps = None;
     }

@@ -4,10 +4,10 @@
 //! Must not know: what they do. Next: `handshake/coroutine.rs`.
 
 use super::adversary::any_scene;
-use crate::handshake::client_session::Destination;
 use crate::handshake::flow::Flow;
 use crate::handshake::measure::future_sizes;
 use crate::handshake::{Handshake, hello};
+use crate::session::client_store::ClientSessionKey;
 use crate::{Answer, Connection, Next, Question, Receiver, Sender, Stream};
 
 /// More than this belongs in a box of its own.
@@ -19,7 +19,7 @@ const MOST_SILENT: usize = 2048;
 #[test]
 fn a_handshake_future_is_small() {
     let scene = any_scene();
-    let to = Destination { name: "localhost".try_into().unwrap(), port: None };
+    let to = ClientSessionKey::new("localhost".try_into().unwrap(), None, [0; 32]);
     let client = hello::client(Flow::default(), scene.client(), to);
     let server = hello::server(Flow::default(), scene.server());
     let sizes = future_sizes();

@@ -4,8 +4,9 @@
 
 use crate::reader::not_empty;
 use crate::{
-    CipherSuite, ClientExtensions, CompressionMethod, DecodeError, EncodeError, ExtensionType,
-    HandshakeMessage, HandshakeType, List, ProtocolVersion, PskBinder, Reader, Writer,
+    CipherSuite, ClientExtensions, CompressionMethod, DecodeError, EncodeError, ExtensionBlock,
+    ExtensionType, HandshakeMessage, HandshakeType, List, ProtocolVersion, PskBinder, Reader,
+    Writer,
 };
 
 /// A ClientHello.
@@ -61,6 +62,19 @@ impl ClientHello<'_> {
         }
         out.truncate(total);
         if fits { Ok(()) } else { Err(EncodeError::BinderLength) }
+    }
+}
+
+impl<'a> ClientHello<'a> {
+    /// The extensions in this body of a message, unopened: for a client that asks what it has sent.
+    pub fn extension_block(body: &'a [u8]) -> Result<ExtensionBlock<'a>, DecodeError> {
+        let mut reader = Reader::new(body);
+        reader.take(2 + 32)?;
+        read_session_id(&mut reader)?;
+        // Suites and compression methods.
+        reader.opaque16()?;
+        reader.opaque8()?;
+        ExtensionBlock::parse(if reader.is_empty() { &[] } else { reader.opaque16()? })
     }
 }
 

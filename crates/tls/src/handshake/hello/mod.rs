@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
-use super::client_session::Destination;
 use super::coroutine::boxed;
 use super::established::Established;
 use super::flow::{Command, Flow, Message, refused, wrong_answer};
@@ -25,6 +24,7 @@ use crate::config::common::Common;
 use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
+use crate::session::client_store::ClientSessionKey;
 use offer::Offer;
 
 /// A server's handshake, whichever version it turns out to be.
@@ -52,7 +52,7 @@ pub(crate) async fn server(
 pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
-    to: Destination,
+    to: ClientSessionKey,
 ) -> Result<Established, Error> {
     flow.order(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &to).await?;
@@ -66,7 +66,7 @@ pub(crate) async fn client(
         }
         // Early data cannot be taken back. RFC 9846 E.3
         _ if offer.early_data => Err(Peer::WrongVersionForEarlyData.into()),
-        _ => boxed(|| tls12::client::handshake(&mut flow, &config, offer, message)).await,
+        _ => tls12::client::handshake(&mut flow, &config, offer, message)?.await,
     }
 }
 

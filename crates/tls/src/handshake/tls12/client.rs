@@ -2,6 +2,7 @@
 //!
 //! Must not know: records. Next: [`super::auth`].
 
+use core::pin::Pin;
 use std::sync::Arc;
 
 use tercel_crypto::SharedSecret;
@@ -37,19 +38,31 @@ use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::Exporter12;
 
+/// What a ServerHello has settled.
+pub(crate) struct Begun {
+    pub(crate) suite: &'static Suite,
+    pub(crate) randoms: Randoms,
+    pub(crate) facts: Facts,
+    pub(crate) transcript: Transcript,
+    pub(crate) ticket_promised: bool,
+    pub(crate) limits: Command,
+}
+
 /// The whole handshake, from a ServerHello that chose TLS 1.2.
-pub(crate) async fn handshake(
-    flow: &mut Flow,
-    config: &Arc<ClientConfig>,
+///
+/// In boxes of their own, of the kind that it is: neither kind need hold the room of the other, nor who
+/// has not heard anything yet.
+pub(crate) fn handshake<'h>(
+    flow: &'h mut Flow,
+    config: &'h Arc<ClientConfig>,
     mut offer: Offer,
     first: Message,
-) -> Result<Established, Error> {
+) -> Result<Pin<Box<dyn Future<Output = Result<Established, Error>> + Send + 'h>>, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = ServerHello::parse(first.body())?;
     let suite = check(&hello, config, &offer)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
-    let extended = accept_extensions(&hello, config, &mut facts)?;
-    let randoms = Randoms { client: offer.random, server: *hello.random };
+    accept_extensions(&hello, config, &mut facts)?;
     let resumes = given_back(&hello, &offer);
     // Only who has a credential may have to sign what was said, and in a full handshake. RFC 5246 7.4.8
     let mut transcript = if config.credentials.is_some() && !resumes {
@@ -59,27 +72,51 @@ pub(crate) async fn handshake(
     };
     transcript.add(&offer.message);
     transcript.add(first.bytes());
+    let begun = Begun {
+        suite,
+        randoms: Randoms { client: offer.random, server: *hello.random },
+        facts,
+        transcript,
+        ticket_promised: hello.extensions.session_ticket.is_some(),
+        limits: limits(config, &hello),
+    };
     if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        return boxed(|| {
-            resumption::resume(flow, config, &hello, &offer, session, facts, transcript)
-        })
-        .await;
+        return Ok(boxed(|| resumption::resume(flow, config, offer, session, begun)));
     }
+    let promised = Promised {
+        timestamps: hello
+            .extensions
+            .signed_certificate_timestamp
+            .map(timestamp_list)
+            .transpose()?,
+        status: hello.extensions.status_request.is_some(),
+        session_id: Few::joined(0, &[hello.session_id_echo]),
+    };
+    Ok(boxed(|| full(flow, config, offer, begun, promised)))
+}
 
-    let timestamps =
-        hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
-    let status_promised = hello.extensions.status_request.is_some();
-    let ticket_promised = hello.extensions.session_ticket.is_some();
-    let session_id = Few::<u8, 32>::joined(0, &[hello.session_id_echo]);
-    let limits = limits(config, &hello);
-    // With it goes what came in the same record, once that is read.
-    drop(first);
+/// What else a ServerHello says of a full handshake.
+pub(crate) struct Promised {
+    timestamps: Option<Vec<u8>>,
+    status: bool,
+    session_id: Few<u8, 32>,
+}
 
+/// A full handshake.
+pub(crate) async fn full(
+    flow: &mut Flow,
+    config: &Arc<ClientConfig>,
+    offer: Offer,
+    begun: Begun,
+    promised: Promised,
+) -> Result<Established, Error> {
+    let Begun { suite, randoms, mut facts, mut transcript, ticket_promised, limits } = begun;
+    let extended = facts.extended_main_secret;
     let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
     shown.ocsp_requested = config.request_ocsp;
-    shown.signed_certificate_timestamps = timestamps;
-    let message = receive_status(flow, status_promised, &mut shown, &mut transcript).await?;
+    shown.signed_certificate_timestamps = promised.timestamps;
+    let message = receive_status(flow, promised.status, &mut shown, &mut transcript).await?;
     let (group, shared, share, scheme) = receive_key_exchange(config, &message, &shown, &randoms)?;
     transcript.add(message.bytes());
     drop(message);
@@ -90,7 +127,7 @@ pub(crate) async fn handshake(
         drop(transcript.take_messages());
     }
     let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.server_name), now).await?;
 
     let chosen = match &request {
         None => None,
@@ -118,7 +155,7 @@ pub(crate) async fn handshake(
     flow.order(limits)?;
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     shown.into_facts(&mut facts);
-    resumption::keep_new(config, &session_id, &offer, suite, &main, &facts, ticket);
+    resumption::keep_new(config, &promised.session_id, &offer, suite, &main, &facts, ticket);
     Ok(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
@@ -184,12 +221,12 @@ const IN_SERVER_HELLO: [ExtensionType; 13] = [
     ExtensionType::RENEGOTIATION_INFO,
 ];
 
-/// Takes over what the extensions agree; whether the main secret is the extended one.
+/// Takes over what the extensions agree.
 fn accept_extensions(
     hello: &ServerHello<'_>,
     config: &ClientConfig,
     facts: &mut Facts,
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     let extensions = &hello.extensions;
     match extensions.renegotiation_info {
         Some([]) => facts.secure_renegotiation = true,
@@ -213,11 +250,10 @@ fn accept_extensions(
     }
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
     certificate_type::accept(types, config, facts)?;
-    record_limits::check(extensions.record_size_limit)?;
-    Ok(extended)
+    Ok(record_limits::check(extensions.record_size_limit)?)
 }
 
-pub(crate) fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
+fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
     let theirs = hello.extensions.record_size_limit;
     let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
     record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))

@@ -9,6 +9,7 @@ use tercel_wire::{
 };
 
 use super::auth::{self, Randoms};
+use super::client::Begun;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::connection::export::Exporter;
@@ -110,7 +111,7 @@ pub(crate) async fn serve(
     let expected = main.client_verify_data(&transcript.digest());
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
     flow.order(super::server::limits(config, hello))?;
-    session.into_facts(&mut facts);
+    session.tell(&mut facts);
     let extended = facts.extended_main_secret;
     Ok(Established {
         facts,
@@ -193,42 +194,36 @@ pub(crate) fn keep(
 pub(crate) async fn resume(
     flow: &mut Flow,
     config: &ClientConfig,
-    hello: &ServerHello<'_>,
-    offer: &Offer,
+    offer: Offer,
     mut session: Box<Session>,
-    mut facts: Facts,
-    mut transcript: Transcript,
+    begun: Begun,
 ) -> Result<Established, Error> {
+    let Begun { suite, randoms, mut facts, mut transcript, ticket_promised, limits } = begun;
     // Version, suite and extended main secret are the session's. RFC 5246 7.4.1.3, RFC 7627 5.3
-    if session.suite.code != hello.cipher_suite {
+    if session.suite != suite {
         return Err(Peer::WrongCipherSuiteChosen.into());
     }
     if session.extended != facts.extended_main_secret {
         return Err(Peer::ExtendedMainSecretLost.into());
     }
-    let suite = session.suite;
     facts.resumed = true;
     facts.group = session.group;
-    let randoms = Randoms { client: offer.random, server: *hello.random };
     let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
     let main = MainSecret12::resumed(suite, session.secret.duplicate());
     log.log("CLIENT_RANDOM", main.as_bytes());
-    let promised = hello.extensions.session_ticket.is_some();
-    let ticket = receive_ticket(flow, promised, &mut transcript).await?;
+    let ticket = receive_ticket(flow, ticket_promised, &mut transcript).await?;
     let (client_keys, server_keys) = auth::keys(&main, &randoms);
     let expected = main.server_verify_data(&transcript.digest());
     auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
     let verify_data = main.client_verify_data(&transcript.digest());
     auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    flow.order(super::client::limits(config, hello))?;
-    // The same session goes on. Without a new ticket only the protocol can differ.
-    let unchanged = ticket.is_none() && session.alpn == facts.alpn;
-    match session.stored.take().filter(|_| unchanged) {
-        Some(bytes) => {
-            client_session::put_back(config, &offer.to, bytes, session.expires());
-            session.into_facts(&mut facts);
-        }
-        None => keep_again(config, offer, suite, &main, &mut facts, session, ticket),
+    flow.order(limits)?;
+    session.tell(&mut facts);
+    // The same session goes on. Only the ticket and the protocol can be others.
+    session.alpn.clone_from(&facts.alpn);
+    match ticket {
+        Some(ticket) => client_session::keep_ticket(config, &offer.to, session, ticket),
+        None => client_session::keep(config, &offer.to, session),
     }
     let extended = facts.extended_main_secret;
     Ok(Established {
@@ -240,30 +235,6 @@ pub(crate) async fn resume(
         answering: None,
         requesting: None,
     })
-}
-
-/// Keeps a resumed session as it is now, under a new ticket if there is one.
-fn keep_again(
-    config: &ClientConfig,
-    offer: &Offer,
-    suite: &'static Suite,
-    main: &MainSecret12,
-    facts: &mut Facts,
-    mut session: Box<Session>,
-    ticket: Option<Ticket>,
-) {
-    let authenticated = session.authenticated;
-    let identity = core::mem::take(&mut session.identity);
-    let old = (identity, session.by_ticket, session.created, session.lifetime);
-    session.into_facts(facts);
-    let mut next =
-        client_session::template(config, &offer.to.name, facts, suite, Some(authenticated));
-    next.secret = Secret::new(main.as_bytes());
-    (next.identity, next.by_ticket, next.created, next.lifetime) = old;
-    match ticket {
-        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
-        None => client_session::keep(config, &offer.to, &next),
-    }
 }
 
 /// A new ticket: (seconds it can be used, the ticket).
@@ -297,13 +268,14 @@ pub(crate) fn keep_new(
     if config.resumption.store.is_none() {
         return;
     }
-    let mut session = client_session::template(config, &offer.to.name, facts, suite, None);
+    let name = &offer.to.server_name;
+    let mut session = Box::new(client_session::template(config, name, facts, suite, None));
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
         client_session::keep_ticket(config, &offer.to, session, ticket);
     } else if !session_id.is_empty() {
         session.identity = session_id.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
-        client_session::keep(config, &offer.to, &session);
+        client_session::keep(config, &offer.to, session);
     }
 }

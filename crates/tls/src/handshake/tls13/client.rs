@@ -106,7 +106,7 @@ pub(crate) async fn handshake(
     let authenticated = session.as_ref().map(|session| session.authenticated);
     let request = match session {
         Some(session) => {
-            session.into_facts(&mut facts);
+            session.tell(&mut facts);
             None
         }
         // Neither side shows a certificate. RFC 9846 4.4.2, F.1
@@ -198,7 +198,7 @@ async fn authenticate_server(
     let server = auth::receive(flow, transcript, &certificate, asked).await?;
     let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
     let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.server_name), now).await?;
     facts.peer_signature_scheme = Some(scheme);
     shown.into_facts(facts);
     Ok(request)

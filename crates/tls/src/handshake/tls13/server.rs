@@ -71,7 +71,7 @@ pub(crate) async fn handshake(
         shown.into_facts(&mut facts);
         keep_digest(config, &mut facts);
     } else if let Some(session) = session {
-        session.into_facts(&mut facts);
+        session.tell(&mut facts);
     }
     // Who has an external key is not asked later either. RFC 9846 4.4.2
     facts.post_handshake_auth &= facts.pre_shared_key().is_none();
