@@ -172,11 +172,12 @@ impl Flow {
     }
 
     /// Waits for the application's answer.
-    pub(crate) async fn ask(&mut self, question: Question) -> Answer {
+    pub(crate) fn ask(&mut self, question: Question) -> impl Future<Output = Answer> {
+        // At once, so that no future has to hold it.
         if let Ok(post) = self.post() {
             post.question = Some(question);
         }
-        self.wait(Wanted::Answer, |post| post.answer.take()).await
+        self.wait(Wanted::Answer, |post| post.answer.take())
     }
 
     /// Sends one handshake message and adds it to the transcript.

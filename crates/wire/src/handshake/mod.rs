@@ -33,7 +33,7 @@ pub use certificate_request::CertificateRequest;
 pub use certificate_request_tls12::CertificateRequestTls12;
 pub use certificate_tls12::{Asn1Cert, CertificateTls12};
 pub use certificate_verify::CertificateVerify;
-pub use client_hello::ClientHello;
+pub use client_hello::{ClientHello, ClientVersions};
 pub use client_hello_encoding::ClientHelloEncoding;
 pub use client_key_exchange::ClientKeyExchange;
 pub use compressed_certificate::CompressedCertificate;

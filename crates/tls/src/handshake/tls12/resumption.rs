@@ -17,13 +17,13 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
-use crate::handshake::hello::offer::Offer;
 use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{Exporter12, MainSecret12};
+use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
 
 /// The session that a client names by ticket or id, if it may be resumed in this handshake.
@@ -191,50 +191,56 @@ pub(crate) fn keep(
 }
 
 /// A client's abbreviated handshake, once the server has given back the id.
-pub(crate) async fn resume(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    offer: Offer,
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(crate) fn resume<'h>(
+    flow: &'h mut Flow,
+    config: &'h ClientConfig,
+    to: ClientSessionKey,
     mut session: Box<Session>,
-    begun: Begun,
-) -> Result<Established, Error> {
-    let Begun { suite, randoms, mut facts, mut transcript, ticket_promised, limits } = begun;
-    // Version, suite and extended main secret are the session's. RFC 5246 7.4.1.3, RFC 7627 5.3
-    if session.suite != suite {
-        return Err(Peer::WrongCipherSuiteChosen.into());
+    mut begun: Begun,
+) -> impl Future<Output = Result<Established, Error>> + Send + 'h {
+    async move {
+        let suite = begun.suite;
+        let (randoms, facts, transcript) =
+            (&begun.randoms, &mut begun.facts, &mut begun.transcript);
+        // Version, suite and extended main secret are the session's. RFC 5246 7.4.1.3, RFC 7627 5.3
+        if session.suite != suite {
+            return Err(Peer::WrongCipherSuiteChosen.into());
+        }
+        if session.extended != facts.extended_main_secret {
+            return Err(Peer::ExtendedMainSecretLost.into());
+        }
+        facts.resumed = true;
+        facts.group = session.group;
+        let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
+        let main = MainSecret12::resumed(suite, session.secret.duplicate());
+        log.log("CLIENT_RANDOM", main.as_bytes());
+        let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
+        let (client_keys, server_keys) = auth::keys(&main, randoms);
+        let expected = main.server_verify_data(&transcript.digest());
+        auth::receive_finished(flow, server_keys, &expected, transcript).await?;
+        let verify_data = main.client_verify_data(&transcript.digest());
+        auth::send_finished(flow, client_keys, &verify_data, transcript)?;
+        flow.order(begun.limits)?;
+        session.tell(facts);
+        // The same session goes on. Only the ticket and the protocol can be others.
+        session.alpn.clone_from(&facts.alpn);
+        match ticket {
+            Some(ticket) => client_session::keep_ticket(config, &to, session, ticket),
+            None => client_session::keep(config, &to, session),
+        }
+        let extended = facts.extended_main_secret;
+        let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
+        Ok(Established {
+            facts: begun.facts,
+            exporter: Exporter::tls12(exporter),
+            early_exporter: None,
+            tolerate_truncation: config.common.tolerate_truncation,
+            tickets: None,
+            answering: None,
+            requesting: None,
+        })
     }
-    if session.extended != facts.extended_main_secret {
-        return Err(Peer::ExtendedMainSecretLost.into());
-    }
-    facts.resumed = true;
-    facts.group = session.group;
-    let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let main = MainSecret12::resumed(suite, session.secret.duplicate());
-    log.log("CLIENT_RANDOM", main.as_bytes());
-    let ticket = receive_ticket(flow, ticket_promised, &mut transcript).await?;
-    let (client_keys, server_keys) = auth::keys(&main, &randoms);
-    let expected = main.server_verify_data(&transcript.digest());
-    auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
-    let verify_data = main.client_verify_data(&transcript.digest());
-    auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    flow.order(limits)?;
-    session.tell(&mut facts);
-    // The same session goes on. Only the ticket and the protocol can be others.
-    session.alpn.clone_from(&facts.alpn);
-    match ticket {
-        Some(ticket) => client_session::keep_ticket(config, &offer.to, session, ticket),
-        None => client_session::keep(config, &offer.to, session),
-    }
-    let extended = facts.extended_main_secret;
-    Ok(Established {
-        facts,
-        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
-        early_exporter: None,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting: None,
-    })
 }
 
 /// A new ticket: (seconds it can be used, the ticket).
@@ -259,7 +265,7 @@ pub(crate) async fn receive_ticket(
 pub(crate) fn keep_new(
     config: &ClientConfig,
     session_id: &[u8],
-    offer: &Offer,
+    to: &ClientSessionKey,
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &Facts,
@@ -268,14 +274,14 @@ pub(crate) fn keep_new(
     if config.resumption.store.is_none() {
         return;
     }
-    let name = &offer.to.server_name;
+    let name = &to.server_name;
     let mut session = Box::new(client_session::template(config, name, facts, suite, None));
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
-        client_session::keep_ticket(config, &offer.to, session, ticket);
+        client_session::keep_ticket(config, to, session, ticket);
     } else if !session_id.is_empty() {
         session.identity = session_id.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
-        client_session::keep(config, &offer.to, session);
+        client_session::keep(config, to, session);
     }
 }
