@@ -7,7 +7,6 @@ use tercel_pki::Refusal;
 use tercel_wire::AlertDescription;
 
 use super::coroutine::Coroutine;
-use super::established::Established;
 use super::flow::{Line, Post, Wanted};
 use super::question::{Answer, Question};
 use super::records::{Fed, Records, Window};
@@ -19,7 +18,7 @@ use crate::error::{Error, Misuse};
 
 /// A handshake on its way, over records.
 pub(crate) struct Driver {
-    coroutine: Coroutine<Result<Established, Error>>,
+    coroutine: Coroutine<Result<(), Error>>,
     /// Absent only while the coroutine runs. The records are in it.
     post: Option<Box<Post>>,
 }
@@ -33,7 +32,7 @@ pub(crate) enum Step {
 }
 
 impl Driver {
-    pub(crate) fn new(side: Side, coroutine: Coroutine<Result<Established, Error>>) -> Self {
+    pub(crate) fn new(side: Side, coroutine: Coroutine<Result<(), Error>>) -> Self {
         let post = Box::new(Post::new(Line::Records(Records::new(side))));
         Self { coroutine, post: Some(post) }
     }
@@ -44,11 +43,11 @@ impl Driver {
         out: &mut Vec<u8>,
     ) -> Result<Step, Error> {
         loop {
-            if let Some(established) = self.resume(out)? {
-                let connection = self.records()?.connect(established)?;
-                return Ok(Step::Connected(Box::new(connection)));
-            }
+            self.resume(out)?;
             let post = self.post()?;
+            if let Some(connection) = post.connection.take() {
+                return Ok(Step::Connected(connection));
+            }
             let wanted = post.wanted;
             if wanted == Some(Wanted::Answer) {
                 if let Some(question) = post.question.take() {
@@ -89,14 +88,14 @@ impl Driver {
 
     /// Runs the coroutine up to its next wait or its end, with the records in its hands, and sends what it
     /// leaves to be sent.
-    fn resume(&mut self, out: &mut Vec<u8>) -> Result<Option<Established>, Error> {
+    fn resume(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         self.records()?.swap_out(out);
         let ended = self.coroutine.resume(&mut self.post);
         let records = self.records()?;
         let sent = records.end_flight();
         records.swap_out(out);
         sent?;
-        ended.transpose()
+        ended.unwrap_or(Ok(()))
     }
 
     fn records(&mut self) -> Result<&mut Records, Error> {

@@ -12,9 +12,11 @@ use tercel_pki::Refusal;
 use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
 
 use super::coroutine;
+use super::established::Established;
 use super::question::{Answer, Question};
 use super::records::Records;
 use super::transcript::Transcript;
+use crate::connection::Connection;
 use crate::error::{Error, Local, Misuse};
 use crate::keys::direction::Keys;
 use crate::keys::tls13::TrafficSecret;
@@ -30,6 +32,8 @@ pub(crate) struct Post {
     pub(crate) question: Option<Question>,
     pub(crate) answer: Option<Answer>,
     pub(crate) line: Line,
+    /// What a handshake that is complete has become.
+    pub(crate) connection: Option<Box<Connection>>,
     /// Why a peer was refused, for [`crate::Handshake::refusal`].
     pub(crate) refusal: Option<Box<Refusal>>,
 }
@@ -103,6 +107,7 @@ impl Post {
             question: None,
             answer: None,
             line,
+            connection: None,
             refusal: None,
         }
     }
@@ -135,6 +140,14 @@ impl Line {
                 script.flight.extend_from_slice(message);
                 Ok(())
             }
+        }
+    }
+
+    fn connect(&mut self, established: Established) -> Result<Option<Connection>, Error> {
+        match self {
+            Self::Records(records) => records.connect(established).map(Some),
+            #[cfg(test)]
+            Self::Script(_) => Ok(None),
         }
     }
 
@@ -210,6 +223,14 @@ impl Flow {
     /// Has a command carried out.
     pub(crate) fn order(&mut self, command: Command) -> Result<(), Error> {
         self.post()?.line.carry_out(command)
+    }
+
+    /// Makes the connection: the coroutine's last order.
+    pub(crate) fn connect(&mut self, established: Established) -> Result<(), Error> {
+        let post = self.post()?;
+        // From where it is made to where it stays.
+        post.connection = post.line.connect(established)?.map(Box::new);
+        Ok(())
     }
 
     /// Keeps the details of a refusal for the application and gives the error to end with.

@@ -42,7 +42,6 @@ use crate::error::{Error, Misuse};
 use crate::session::client_store::ClientSessionKey;
 use coroutine::Coroutine;
 use driver::{Driver, Step};
-use established::Established;
 use flow::Flow;
 use question::{Answer, Question};
 use records::Window;
@@ -133,7 +132,7 @@ impl Handshake {
         Self::new(Side::Server, Coroutine::new(|| hello::server(Flow::default(), config)))
     }
 
-    fn new(side: Side, coroutine: Coroutine<Result<Established, Error>>) -> Self {
+    fn new(side: Side, coroutine: Coroutine<Result<(), Error>>) -> Self {
         Self { side, driver: Some(Driver::new(side, coroutine)), open: None, refusal: None }
     }
 

@@ -165,6 +165,7 @@ fn read_compression_methods<'a>(
     }
 }
 
+#[inline]
 fn read_extensions<'a>(reader: &mut Reader<'a>) -> Result<ClientExtensions<'a>, DecodeError> {
     let extensions = ClientExtensions::parse_block(reader.opaque16()?)?;
     // The binders cover all that comes before them, so nothing may come after. RFC 9846 4.3.11

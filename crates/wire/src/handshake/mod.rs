@@ -60,6 +60,7 @@ pub trait HandshakeMessage<'a>: Sized {
     fn write_body(&self, w: &mut Writer<'_>);
 
     /// Parses a whole body (the header taken off), borrowing from it.
+    #[inline]
     fn parse(body: &'a [u8]) -> Result<Self, DecodeError> {
         Reader::all(body, Self::read_body)
     }

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
 use super::coroutine::boxed;
-use super::established::Established;
 use super::flow::{Command, Flow, Message, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question};
 use super::{client_session, tls12, tls13};
@@ -32,7 +31,7 @@ use offer::Offer;
 pub(crate) async fn server(
     mut flow: Flow,
     config: Arc<ServerConfig>,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     let hello = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     let (config, version) = match decide(&config, &hello)? {
         Some((chosen, version)) => (chosen.unwrap_or(config), version),
@@ -54,7 +53,7 @@ pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
     to: ClientSessionKey,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     flow.order(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &to).await?;
     let mut offer = Offer::new(&config, to, session)?;
@@ -84,7 +83,7 @@ fn go_on<'h>(
 }
 
 /// A handshake from the moment at which its kind is known.
-pub(crate) type Rest<'h> = Pin<Box<dyn Future<Output = Result<Established, Error>> + Send + 'h>>;
+pub(crate) type Rest<'h> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'h>>;
 
 /// Our own limit holds from the first record; the peer's comes with its extensions.
 fn first_limit(common: &Common) -> Command {
@@ -92,6 +91,7 @@ fn first_limit(common: &Common) -> Command {
 }
 
 /// The `ClientHello` in a message.
+#[inline]
 pub(crate) fn parse_hello(message: &Message) -> Result<ClientHello<'_>, Error> {
     let hello = ClientHello::parse(message.body())?;
     certificate_type::check_offer(&hello)?;

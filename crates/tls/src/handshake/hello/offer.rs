@@ -318,7 +318,8 @@ impl Offer {
         let versions = versions.filter(|version| common.has_version(*version));
         let versions = Few::<_, 2>::of(ProtocolVersion::TLS1_2, versions);
         let resumes = config.resumption.store.is_some();
-        let now = common.clock.now();
+        // The age of a session goes with keys of TLS 1.3 alone.
+        let now = self.early_secret.as_ref().map(|_| common.clock.now());
         let keys = || self.offered_keys(config, now);
         let identities = Few::<_, 4>::of(NO_IDENTITY, keys().map(|key| key.identity));
         let zeros = [0_u8; 64];
@@ -416,11 +417,11 @@ impl Offer {
     fn offered_keys<'o>(
         &'o self,
         config: &'o ClientConfig,
-        now: UnixTime,
+        now: Option<UnixTime>,
     ) -> impl Iterator<Item = OfferedKey<'o>> {
-        let session = self.session13().zip(self.early_secret.as_ref());
+        let session = self.session13().zip(self.early_secret.as_ref()).zip(now);
         let session =
-            session.map(move |(session, early)| OfferedKey::of_session(session, early, now));
+            session.map(|((session, early), now)| OfferedKey::of_session(session, early, now));
         let external = self.pre_shared_keys.iter();
         let external = external.filter_map(|key| OfferedKey::external(key, &config.common));
         session.into_iter().chain(external)

@@ -106,7 +106,7 @@ pub(crate) fn full<'h>(
     to: ClientSessionKey,
     mut begun: Begun,
     promised: Promised,
-) -> impl Future<Output = Result<Established, Error>> + Send + 'h {
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
     async move {
         let suite = begun.suite;
         let (randoms, facts, transcript) =
@@ -157,7 +157,7 @@ pub(crate) fn full<'h>(
         shown.into_facts(facts);
         resumption::keep_new(config, &promised.session_id, &to, suite, &main, facts, ticket);
         let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
-        Ok(Established {
+        flow.connect(Established {
             facts: begun.facts,
             exporter: Exporter::tls12(exporter),
             early_exporter: None,

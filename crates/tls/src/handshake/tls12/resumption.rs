@@ -66,17 +66,17 @@ pub(crate) async fn serve(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     message: &[u8],
-    session: Box<Session>,
+    mut session: Box<Session>,
     server_random: [u8; 32],
     secure_renegotiation: bool,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     let suite = session.suite;
     let alpn = negotiate::alpn(hello, config)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.resumed = true;
     facts.group = session.group;
     facts.alpn = alpn.map(<[u8]>::to_vec);
-    facts.server_name.clone_from(&session.server_name);
+    facts.server_name = session.server_name.take();
     facts.extended_main_secret = session.extended;
     facts.secure_renegotiation = secure_renegotiation;
     facts.server_certificate_type = session.server_certificate_type();
@@ -113,7 +113,7 @@ pub(crate) async fn serve(
     flow.order(super::server::limits(config, hello))?;
     session.tell(&mut facts);
     let extended = facts.extended_main_secret;
-    Ok(Established {
+    flow.connect(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
@@ -198,7 +198,7 @@ pub(crate) fn resume<'h>(
     to: ClientSessionKey,
     mut session: Box<Session>,
     mut begun: Begun,
-) -> impl Future<Output = Result<Established, Error>> + Send + 'h {
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
     async move {
         let suite = begun.suite;
         let (randoms, facts, transcript) =
@@ -231,7 +231,7 @@ pub(crate) fn resume<'h>(
         }
         let extended = facts.extended_main_secret;
         let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
-        Ok(Established {
+        flow.connect(Established {
             facts: begun.facts,
             exporter: Exporter::tls12(exporter),
             early_exporter: None,

@@ -42,7 +42,7 @@ pub(crate) async fn handshake(
     config: &Arc<ClientConfig>,
     mut offer: Offer,
     first: Message,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let offered_early = offer.early_data;
     let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
@@ -142,7 +142,7 @@ pub(crate) async fn handshake(
         .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type));
     let secret = || main.main.resumption_secret(&transcript.digest());
     let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
-    Ok(Established {
+    flow.connect(Established {
         facts,
         exporter: main.exporter,
         early_exporter: early_exporter.filter(|_| accepted),

@@ -10,7 +10,6 @@ use crate::connection::Connection;
 use crate::connection::buffer::Received;
 use crate::error::Error;
 use crate::handshake::coroutine::Coroutine;
-use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Line, Post, Script as Orders, Wanted};
 use crate::handshake::{Handshake, Next};
 use crate::record::frame::Expect;
@@ -36,7 +35,7 @@ pub(super) enum Say {
 pub(super) type Script<'s> = Box<dyn FnMut(usize, Say) -> Vec<Say> + 's>;
 
 pub(super) struct Puppet<'s> {
-    coroutine: Coroutine<Result<Established, Error>>,
+    coroutine: Coroutine<Result<(), Error>>,
     post: Option<Box<Post>>,
     script: Script<'s>,
     sealer: Sealer,
@@ -62,7 +61,7 @@ pub(super) enum Outcome {
 impl<'s> Puppet<'s> {
     /// A puppet whose protocol is made by `start`.
     pub(super) fn new(
-        start: impl FnOnce(Flow) -> Coroutine<Result<Established, Error>>,
+        start: impl FnOnce(Flow) -> Coroutine<Result<(), Error>>,
         script: Script<'s>,
     ) -> Self {
         Self {
