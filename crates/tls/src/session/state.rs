@@ -19,6 +19,7 @@ use super::parts::{
 };
 use crate::connection::facts::{Facts, UsedKey};
 use crate::keys::suite::{self, Suite};
+use crate::keys::tls12::MainSecret12;
 
 /// A session that can be resumed.
 pub(crate) struct Session {
@@ -26,6 +27,9 @@ pub(crate) struct Session {
     pub(crate) suite: &'static Suite,
     /// TLS 1.3: the pre-shared key. TLS 1.2: the main secret.
     pub(crate) secret: Secret,
+    /// Client, TLS 1.2: the main secret made ready, once it was needed. Not part of the bytes; in a box, for room without a
+    /// value in it may bring what lay there before.
+    pub(crate) ready: Option<Box<MainSecret12>>,
     /// TLS 1.2: whether the main secret is the extended one. RFC 7627 5.3
     pub(crate) extended: bool,
     /// Seconds since the epoch at which the ticket was made.
@@ -83,6 +87,7 @@ impl Session {
             version: facts.version,
             suite,
             secret: Secret::new(&[]),
+            ready: None,
             extended: facts.extended_main_secret,
             created: now,
             authenticated: authenticated.unwrap_or(now),
@@ -234,6 +239,7 @@ impl Session {
             version,
             suite,
             secret,
+            ready: None,
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
             across_names: flags & 4 != 0,

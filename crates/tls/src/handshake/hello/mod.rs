@@ -28,10 +28,7 @@ use crate::session::client_store::ClientSessionKey;
 use offer::Offer;
 
 /// A server's handshake, whichever version it turns out to be.
-pub(crate) async fn server(
-    mut flow: Flow,
-    config: Arc<ServerConfig>,
-) -> Result<(), Error> {
+pub(crate) async fn server(mut flow: Flow, config: Arc<ServerConfig>) -> Result<(), Error> {
     let hello = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     let (config, version) = match decide(&config, &hello)? {
         Some((chosen, version)) => (chosen.unwrap_or(config), version),

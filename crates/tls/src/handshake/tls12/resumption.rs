@@ -43,7 +43,7 @@ pub(crate) async fn find(
     };
     let mut session = found.session;
     let server_name = negotiate::server_name(hello);
-    if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name) {
+    if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name, found.now) {
         return Ok(None);
     }
     let extended = hello.extensions.extended_master_secret.is_some();
@@ -213,15 +213,20 @@ pub(crate) fn resume<'h>(
         facts.resumed = true;
         facts.group = session.group;
         let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
-        let main = MainSecret12::resumed(suite, session.secret.duplicate());
+        // What is hashed of the main secret alone is hashed once for all its handshakes.
+        let Session { ready, secret, .. } = &mut *session;
+        let make = || Box::new(MainSecret12::resumed(suite, secret.duplicate()));
+        let main = &*ready.get_or_insert_with(make);
         log.log("CLIENT_RANDOM", main.as_bytes());
         let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
-        let (client_keys, server_keys) = auth::keys(&main, randoms);
+        let (client_keys, server_keys) = auth::keys(main, randoms);
         let expected = main.server_verify_data(&transcript.digest());
         auth::receive_finished(flow, server_keys, &expected, transcript).await?;
         let verify_data = main.client_verify_data(&transcript.digest());
         auth::send_finished(flow, client_keys, &verify_data, transcript)?;
         flow.order(begun.limits)?;
+        let extended = facts.extended_main_secret;
+        let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
         session.tell(facts);
         // The same session goes on. Only the ticket and the protocol can be others.
         session.alpn.clone_from(&facts.alpn);
@@ -229,8 +234,6 @@ pub(crate) fn resume<'h>(
             Some(ticket) => client_session::keep_ticket(config, &to, session, ticket),
             None => client_session::keep(config, &to, session),
         }
-        let extended = facts.extended_main_secret;
-        let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
         flow.connect(Established {
             facts: begun.facts,
             exporter: Exporter::tls12(exporter),
