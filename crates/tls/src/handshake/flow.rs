@@ -39,6 +39,7 @@ pub(crate) struct Post {
 }
 
 /// Where messages and commands go.
+#[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the small one is for tests"))]
 pub(crate) enum Line {
     /// Into records, at once.
     Records(Records),
@@ -259,10 +260,17 @@ impl Flow {
                 return Poll::Ready(value);
             }
             post.wanted = Some(wanted);
-            self.post.take().map(coroutine::pass);
+            self.pass();
             Poll::Pending
         })
         .await
+    }
+
+    /// To the driver.
+    fn pass(&mut self) {
+        if let Some(post) = self.post.take() {
+            coroutine::pass(post);
+        }
     }
 
     /// It is there whenever a coroutine runs; the error is for the compiler.
@@ -279,7 +287,7 @@ impl Drop for Flow {
     fn drop(&mut self) {
         // After a panic nobody is there to take it.
         if !std::thread::panicking() {
-            self.post.take().map(coroutine::pass);
+            self.pass();
         }
     }
 }

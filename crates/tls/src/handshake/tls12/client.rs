@@ -252,7 +252,7 @@ fn accept_extensions(
     }
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
     certificate_type::accept(types, config, facts)?;
-    Ok(record_limits::check(extensions.record_size_limit)?)
+    record_limits::check(extensions.record_size_limit)
 }
 
 fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
