@@ -8,7 +8,7 @@
 //! A poll takes no argument, so the box goes through a place that belongs to the thread: it is there from just
 //! before a poll to the coroutine's first look, and from the coroutine's last word to just after. In between
 //! it is empty, so what the protocol text calls may run handshakes of its own. A box in shared memory would
-//! do as well and cost a lock at every look: a tenth of a resumption.
+//! do as well and cost a lock at every look.
 
 use core::cell::Cell;
 use core::future::Future;
