@@ -39,11 +39,10 @@ use crate::connection::buffer::Received;
 use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
-use client_session::Destination;
-use coroutine::{Coroutine, Mailbox};
+use crate::session::client_store::ClientSessionKey;
+use coroutine::Coroutine;
 use driver::{Driver, Step};
-use established::Established;
-use flow::{Flow, Post};
+use flow::Flow;
 use question::{Answer, Question};
 use records::Window;
 
@@ -108,38 +107,33 @@ impl Handshake {
     /// A client's handshake with the server of this name.
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
-        Self::client_to(config, Destination { name: server, port: None })
+        Self::client_to(config, server, None)
     }
 
     /// A client's handshake with the server of this name at this port: sessions with it are kept apart from
     /// those with servers at other ports, and from those of [`Self::client`].
     #[must_use]
     pub fn client_at(config: Arc<ClientConfig>, server: ServerName<'static>, port: u16) -> Self {
-        Self::client_to(config, Destination { name: server, port: Some(port) })
+        Self::client_to(config, server, Some(port))
     }
 
-    fn client_to(config: Arc<ClientConfig>, to: Destination) -> Self {
-        let post = Mailbox::new(Post::default());
-        let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(|| hello::client(flow, config, to));
-        Self::new(Side::Client, coroutine, post)
+    fn client_to(
+        config: Arc<ClientConfig>,
+        server: ServerName<'static>,
+        port: Option<u16>,
+    ) -> Self {
+        let to = ClientSessionKey::new(server, port, config.resumption.context);
+        Self::new(Side::Client, Coroutine::new(|| hello::client(Flow::default(), config, to)))
     }
 
     /// A server's handshake with whoever connected.
     #[must_use]
     pub fn server(config: Arc<ServerConfig>) -> Self {
-        let post = Mailbox::new(Post::default());
-        let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(|| hello::server(flow, config));
-        Self::new(Side::Server, coroutine, post)
+        Self::new(Side::Server, Coroutine::new(|| hello::server(Flow::default(), config)))
     }
 
-    fn new(
-        side: Side,
-        coroutine: Coroutine<Result<Established, Error>>,
-        post: Mailbox<Post>,
-    ) -> Self {
-        Self { side, driver: Some(Driver::new(side, coroutine, post)), open: None, refusal: None }
+    fn new(side: Side, coroutine: Coroutine<Result<(), Error>>) -> Self {
+        Self { side, driver: Some(Driver::new(side, coroutine)), open: None, refusal: None }
     }
 
     /// Goes on with what is in `received`, and appends to `out` what is to be sent: also after an
@@ -167,7 +161,7 @@ impl Handshake {
                 if let Some(alert) = error.alert() {
                     driver.alert(alert, out);
                 }
-                self.refusal = driver.post().open().refusal.take();
+                self.refusal = driver.take_refusal();
                 self.driver = None;
                 Err(error)
             }
@@ -193,8 +187,7 @@ impl Handshake {
             return Err(Misuse::WrongAnswer.into());
         }
         self.open = None;
-        driver.post().open().answer = Some(answer);
-        Ok(())
+        driver.answer(answer)
     }
 
     /// Says that the transport has ended, which ends the handshake.

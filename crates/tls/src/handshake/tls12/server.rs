@@ -39,7 +39,7 @@ pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     message: Message,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
@@ -71,7 +71,7 @@ pub(crate) async fn full(
     hello: &ClientHello<'_>,
     secure_renegotiation: bool,
     extended: bool,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     let alpn = negotiate::alpn(hello, config)?;
     let group = negotiate::group12(hello, config)?;
     let (credential, scheme) = select_credential(flow, config, message, hello).await?;
@@ -154,7 +154,7 @@ pub(crate) async fn full(
     let verify_data = main.server_verify_data(&transcript.digest());
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
     flow.order(limits(config, hello))?;
-    Ok(Established {
+    flow.connect(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
