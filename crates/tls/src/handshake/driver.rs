@@ -55,7 +55,7 @@ impl Driver {
             let wanted = self.post.open().wanted;
             if wanted == Some(Wanted::Answer) {
                 if let Some(question) = self.post.open().question.take() {
-                    return Ok(Step::Ask(question));
+                    return Ok(Step::Ask(*question));
                 }
             }
             match self.records()?.feed(wanted, received)? {

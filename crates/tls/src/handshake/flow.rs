@@ -28,7 +28,8 @@ pub(crate) struct Post {
     pub(crate) wanted: Option<Wanted>,
     pub(crate) message: Option<Message>,
     pub(crate) change_cipher_spec: bool,
-    pub(crate) question: Option<Question>,
+    /// In a box: it is large, and most handshakes ask nothing.
+    pub(crate) question: Option<Box<Question>>,
     pub(crate) answer: Option<Answer>,
     /// Lent by the driver while the coroutine runs.
     pub(crate) line: Option<Line>,
@@ -161,7 +162,7 @@ impl Flow {
 
     /// Waits for the application's answer.
     pub(crate) async fn ask(&mut self, question: Question) -> Answer {
-        self.post.open().question = Some(question);
+        self.post.open().question = Some(Box::new(question));
         self.wait(Wanted::Answer, |post| post.answer.take()).await
     }
 
