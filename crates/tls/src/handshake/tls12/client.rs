@@ -57,7 +57,7 @@ pub(crate) async fn handshake(
     } else {
         Transcript::new(suite.hash)
     };
-    transcript.add(&offer.message);
+    transcript.add(&core::mem::take(&mut offer.message));
     transcript.add(first.bytes());
     if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
