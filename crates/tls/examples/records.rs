@@ -7,8 +7,8 @@ mod pair;
 use std::hint::black_box;
 
 use pair::{Basis, End, Key, Pair};
-use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::Filled;
+use tercel::wire::{CipherSuite, ProtocolVersion};
 
 /// Every AEAD under every construction.
 const SUITES: [CipherSuite; 6] = [
