@@ -39,10 +39,10 @@ use crate::connection::buffer::Received;
 use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
-use client_session::Destination;
-use coroutine::{Coroutine, Mailbox};
+use crate::session::client_store::ClientSessionKey;
+use coroutine::Coroutine;
 use driver::{Driver, Step};
-use flow::{Flow, Post};
+use flow::Flow;
 use question::{Answer, Question};
 use records::Window;
 
@@ -114,21 +114,24 @@ impl Handshake {
     /// A client's handshake with the server of this name.
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
-        Self::client_to(config, Destination { name: server, port: None })
+        Self::client_to(config, server, None)
     }
 
     /// A client's handshake with the server of this name at this port: sessions with it are kept apart from
     /// those with servers at other ports, and from those of [`Self::client`].
     #[must_use]
     pub fn client_at(config: Arc<ClientConfig>, server: ServerName<'static>, port: u16) -> Self {
-        Self::client_to(config, Destination { name: server, port: Some(port) })
+        Self::client_to(config, server, Some(port))
     }
 
-    fn client_to(config: Arc<ClientConfig>, to: Destination) -> Self {
-        let post = Mailbox::new(Post::default());
-        let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(|| hello::client(flow, config, to));
-        Self::new(Side::Client, Stage::UnderWay(Driver::new(Side::Client, coroutine, post)))
+    fn client_to(
+        config: Arc<ClientConfig>,
+        server: ServerName<'static>,
+        port: Option<u16>,
+    ) -> Self {
+        let to = ClientSessionKey::new(server, port, config.resumption.context);
+        let coroutine = Coroutine::new(|| hello::client(Flow::default(), config, to));
+        Self::new(Side::Client, Stage::UnderWay(Driver::new(Side::Client, coroutine)))
     }
 
     /// A server's handshake with whoever connected. It takes no memory before something was received.
@@ -179,7 +182,7 @@ impl Handshake {
                 if let Some(alert) = error.alert() {
                     driver.alert(alert, out);
                 }
-                let refusal = driver.post().open().refusal.take();
+                let refusal = driver.take_refusal();
                 self.refusal = refusal;
                 self.stage = Stage::Over;
                 Err(error)
@@ -208,10 +211,10 @@ impl Handshake {
             return Err(Misuse::WrongAnswer.into());
         }
         self.open = None;
-        if let Some(driver) = self.driver() {
-            driver.post().open().answer = Some(answer);
+        match self.driver() {
+            Some(driver) => driver.answer(answer),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Says that the transport has ended, which ends the handshake.
@@ -285,10 +288,7 @@ impl core::fmt::Debug for Handshake {
 }
 
 fn begin_server(config: Arc<ServerConfig>) -> Driver {
-    let post = Mailbox::new(Post::default());
-    let flow = Flow::new(post.share());
-    let coroutine = Coroutine::new(|| hello::server(flow, config));
-    Driver::new(Side::Server, coroutine, post)
+    Driver::new(Side::Server, Coroutine::new(|| hello::server(Flow::default(), config)))
 }
 
 fn ends_with_tickets(side: Side, connection: &Connection) -> bool {

@@ -39,19 +39,9 @@ pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     message: Message,
-) -> Result<Established, Error> {
-    let sent = match answer(flow, config, message).await? {
-        Answered::Resumed(established) => return Ok(established),
-        Answered::InFull(sent) => sent,
-    };
+) -> Result<(), Error> {
+    let Some(sent) = answer(flow, config, message).await? else { return Ok(()) };
     finish(flow, config, sent).await
-}
-
-/// What a ClientHello came to; taken apart at once, so a box would be an allocation for nothing.
-#[allow(clippy::large_enum_variant)]
-enum Answered {
-    Resumed(Established),
-    InFull(FirstFlight),
 }
 
 /// What is needed of the first flight of a full handshake once it is sent.
@@ -66,12 +56,12 @@ pub(crate) struct FirstFlight {
     limits: Command,
 }
 
-/// Resumes, or sends the first flight of a full handshake.
+/// Sends the first flight of a full handshake, or resumes, after which there is nothing left to do.
 async fn answer(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     message: Message,
-) -> Result<Answered, Error> {
+) -> Result<Option<FirstFlight>, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
@@ -91,11 +81,11 @@ async fn answer(
                 secure_renegotiation,
             )
         });
-        return Ok(Answered::Resumed(resumed.await?));
+        return resumed.await.map(|()| None);
     }
     let sent =
         boxed(|| send_first_flight(flow, config, &message, &hello, secure_renegotiation, extended));
-    Ok(Answered::InFull(sent.await?))
+    sent.await.map(Some)
 }
 
 /// Up to ServerHelloDone.
@@ -167,13 +157,12 @@ pub(crate) async fn send_first_flight(
 }
 
 /// From the client's answer on.
-// An `async fn` would hold what it is given twice.
-#[allow(clippy::manual_async_fn)]
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
 fn finish<'h>(
     flow: &'h mut Flow,
     config: &'h Arc<ServerConfig>,
     mut sent: FirstFlight,
-) -> impl Future<Output = Result<Established, Error>> + Send + 'h {
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
     async move {
         let shown = receive_client_certificate(flow, config, &mut sent).await?;
         let main = receive_key_exchange(flow, config, &mut sent).await?;
@@ -199,7 +188,7 @@ fn finish<'h>(
         flow.order(limits)?;
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
-        Ok(Established {
+        flow.connect(Established {
             facts,
             exporter: Exporter::tls12(exporter),
             early_exporter: None,

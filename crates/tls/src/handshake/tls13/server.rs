@@ -43,7 +43,7 @@ pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     first: Message,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     let mut keys = Keys::default();
     // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
     let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
@@ -73,7 +73,7 @@ pub(crate) async fn handshake(
         shown.into_facts(&mut facts);
         keep_digest(config, &mut facts);
     } else if let Some(session) = session {
-        session.into_facts(&mut facts);
+        session.tell(&mut facts);
     }
     // Who has an external key is not asked later either. RFC 9846 4.4.2
     facts.post_handshake_auth &= facts.pre_shared_key().is_none();
@@ -84,7 +84,7 @@ pub(crate) async fn handshake(
         let age_adds = sent.age_adds.into_iter().take(sent.tickets.into());
         resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
     }
-    Ok(Established {
+    flow.connect(Established {
         facts,
         exporter: main.exporter,
         early_exporter: sent.early_exporter,
