@@ -154,12 +154,12 @@ count:
 
 # Instructions of our own, allocations and sizes against tools/perf-baseline.txt: fails 2 % above it.
 perf-check:
-    cargo build --release --locked -p tercel --example count --example size
+    cargo build --release --locked -p tercel --example count --example size --example records
     tools/perf-check.sh {{ quote(build / "release/examples") }}
 
 # Writes that file anew, after a change that was meant.
 perf-baseline:
-    cargo build --release --locked -p tercel --example count --example size
+    cargo build --release --locked -p tercel --example count --example size --example records
     tools/perf-check.sh {{ quote(build / "release/examples") }} --renew
 
 # All that CI runs.

@@ -51,7 +51,7 @@ impl Driver {
             let wanted = post.wanted;
             if wanted == Some(Wanted::Answer) {
                 if let Some(question) = post.question.take() {
-                    return Ok(Step::Ask(question));
+                    return Ok(Step::Ask(*question));
                 }
             }
             match post.line.records()?.feed(wanted, received)? {

@@ -29,7 +29,8 @@ pub(crate) struct Post {
     pub(crate) wanted: Option<Wanted>,
     pub(crate) message: Option<Message>,
     pub(crate) change_cipher_spec: bool,
-    pub(crate) question: Option<Question>,
+    /// In a box: it is large, and most handshakes ask nothing.
+    pub(crate) question: Option<Box<Question>>,
     pub(crate) answer: Option<Answer>,
     pub(crate) line: Line,
     /// What a handshake that is complete has become.
@@ -189,7 +190,7 @@ impl Flow {
     pub(crate) fn ask(&mut self, question: Question) -> impl Future<Output = Answer> {
         // At once, so that no future has to hold it.
         if let Ok(post) = self.post() {
-            post.question = Some(question);
+            post.question = Some(Box::new(question));
         }
         self.wait(Wanted::Answer, |post| post.answer.take())
     }

@@ -21,7 +21,7 @@ pub(crate) fn future_sizes() -> [(&'static str, usize); 8] {
         ("client-1.2-resumed", size_of_future5(tls12::resumption::resume)),
         ("server", size_of_future2(hello::server)),
         ("server-1.3-first-flight", size_of_future4(tls13::server::send_first_flight)),
-        ("server-1.2", size_of_future6(tls12::server::full)),
+        ("server-1.2-first-flight", size_of_future6(tls12::server::send_first_flight)),
         ("server-1.2-resumed", size_of_future7(tls12::resumption::serve)),
     ]
 }

@@ -56,8 +56,10 @@ pub(crate) async fn handshake(
         flow.install_read(client_handshake.keys())?;
         flow.order(limits)?;
     }
-    let shown = if sent.shows_certificate {
-        receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript).await?
+    let shown = if sent.shows_certificate && config.client_auth != ClientAuth::None {
+        // Its question needs much room, and most handshakes have none.
+        boxed(|| receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript))
+            .await?
     } else {
         None
     };
@@ -400,9 +402,6 @@ async fn receive_client_certificate(
     transcript: &mut Transcript,
 ) -> Result<Option<Received>, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(None) };
-    if config.client_auth == ClientAuth::None {
-        return Ok(None);
-    }
     let message = flow.read().await;
     let asked = Asked::of_client(config, facts.client_certificate_type);
     let received = auth::receive(flow, transcript, &message, asked).await?;
