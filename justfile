@@ -32,14 +32,13 @@ check:
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
 
-# What the dependency tree may hold, and known advisories against it.
+# What the dependency trees may hold, and known advisories against them.
 deny: deny-offline
     tools/advisories.sh
 
-# The checks of the dependency tree that need no network.
+# The checks of the dependency trees that need no network.
 deny-offline:
-    cargo deny --workspace check bans licenses sources
-    cargo deny --manifest-path lab/Cargo.toml --workspace check bans licenses sources
+    tools/deny.sh bans licenses sources
 
 # Check everything with the minimum Rust version.
 msrv:
