@@ -87,7 +87,7 @@ async fn meet(
 
 /// Everything goes on to `there`; the first flight goes to `copy` before, which has to answer it.
 async fn pass_on(mut client: TcpStream, there: SocketAddr, copy: Option<SocketAddr>) {
-    let (mut flight, mut piece) = (Vec::new(), [0; 8192]);
+    let (mut flight, mut piece) = (Vec::new(), vec![0; 8192]);
     // It ends where the client waits for an answer.
     let quiet = Duration::from_millis(200);
     loop {
