@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use crate::cells::Role;
 use crate::features::{Feature, Owner};
-use crate::pki::Credential;
 use crate::terms::{Group, Key, Suite, Version, classic_groups};
+use tercel_harness::pki::Credential;
 
 mod curl;
 mod driver;
