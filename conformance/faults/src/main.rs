@@ -1,2 +1,184 @@
-//! X
-fn main() {}
+//! Good clients of `tercel proxy` among thousands of bad ones.
+//!
+//! ```text
+//! cargo run --release -p tercel-conformance-faults -- --tercel target/release/tercel --quick
+//! ```
+//!
+//! `setting.rs` starts the terminator, with limits, and backends that work, fail, or are slow; `bad.rs` says
+//! what kinds of bad clients there are and `partial.rs` cuts handshakes short for them; `phase.rs`
+//! sends them, kind after kind and then mixed; `files.rs` takes away file descriptors and
+//! `certificates.rs` puts bad certificates in the way. Good clients go on all the time, and each of their requests must
+//! succeed. `verdict.rs` says what has to hold at the end.
+
+#![forbid(unsafe_code)]
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use tercel::ClientConfig;
+use tercel::pki::Roots;
+use tercel::pki_types::ServerName;
+use tercel::wire::{NamedGroup, ProtocolVersion};
+use tercel_harness::good::{self, Load};
+use tercel_harness::proxy;
+
+mod bad;
+mod certificates;
+mod files;
+mod partial;
+mod phase;
+mod setting;
+mod verdict;
+
+use bad::{Kind, Means, Version};
+use phase::{Line, Plan};
+use setting::{PER_CLIENT, Setting};
+use verdict::Level;
+
+/// Good clients of a terminator among bad ones.
+#[derive(Parser, Debug)]
+struct Options {
+    /// The tercel program.
+    #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
+    tercel: PathBuf,
+    /// How many bad clients there are in all.
+    #[arg(long, default_value_t = 24_000, conflicts_with = "quick")]
+    clients: usize,
+    /// Fewer bad clients: less than a minute.
+    #[arg(long)]
+    quick: bool,
+    /// Run only kinds whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    // A bare file name would be searched for on the path.
+    let program = options
+        .tercel
+        .canonicalize()
+        .with_context(|| format!("no program at {}", options.tercel.display()))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let mut setting = runtime.block_on(Setting::start(&program))?;
+    let roots = proxy::roots(&setting.authority.root_pem())?;
+    let means = Arc::new(runtime.block_on(means(setting.target, &roots))?);
+    let idle_files = setting.proxy.vitals()?.files;
+    let start = Instant::now();
+    let clients = if options.quick { 1500 } else { options.clients };
+    let wanted =
+        |kind: &Kind| options.filter.as_ref().is_none_or(|filter| kind.name().contains(filter));
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(wanted).collect();
+    ensure!(!kinds.is_empty(), "no kind of bad client has such a name");
+
+    let load = Load::start(good_clients(setting.target), &roots)?;
+    let mut lines = Vec::new();
+    let mut done = |line: Line| {
+        println!("{}", verdict::short(&line));
+        lines.push(line);
+    };
+    let warm_up = plan("warm up", mixed(&kinds, 8 * kinds.len()), 100);
+    done(phase::run(warm_up, &runtime, &means, &setting.proxy, &load)?);
+    let level = Level::now(&setting.proxy)?;
+    for plan in plans(&kinds, &means, clients) {
+        done(phase::run(plan, &runtime, &means, &setting.proxy, &load)?);
+    }
+    // One for each of the two handshakes whose length was taken.
+    let mut extra = 2;
+    if options.filter.is_none() {
+        let folder = certificates::run(&setting, &runtime, &load, &roots, &mut extra)?;
+        folder.into_iter().for_each(&mut done);
+        done(files::run(&setting, &runtime, &means, &roots)?);
+        println!("absent: clocks that jump: nothing here can bend the time of a process");
+    }
+    let good = load.stop()?;
+    let faults = verdict::at_the_end(&mut setting, &lines, &good, &level, idle_files, extra)?;
+    println!("\n{}\n", verdict::table(&lines));
+    let passed = verdict::conclude(&lines, &faults, &good, start.elapsed());
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// First each kind by itself, then all of them mixed for what is left.
+fn plans(kinds: &[Kind], means: &Means, clients: usize) -> Vec<Plan> {
+    let share = clients / (2 * kinds.len());
+    let mut plans = Vec::new();
+    for &kind in kinds {
+        // Each byte of a handshake at least once, where there are clients enough.
+        let count = kind.cut().map_or(share, |version| means.length(version).min(share * 4));
+        let step = kind.cut().map_or(1, |version| means.length(version).div_ceil(count).max(1));
+        let clients = (0..count).map(|number| (kind, number * step)).collect();
+        plans.push(plan(kind.name(), clients, 400));
+    }
+    if kinds.contains(&Kind::HalfOpen) {
+        let flood = |count: usize| (0..count).map(|number| (Kind::HalfOpen, number)).collect();
+        plans.push(plan("half-open flood", flood((clients / 20).min(1000)), 1000));
+        let one = plan("many from one address", flood(PER_CLIENT * 3), PER_CLIENT * 3);
+        plans.push(Plan { one_address: true, ..one });
+    }
+    let so_far: usize = plans.iter().map(|plan| plan.clients.len()).sum();
+    plans.push(plan("mixed", mixed(kinds, clients.saturating_sub(so_far)), 600));
+    plans
+}
+
+fn plan(name: &str, clients: Vec<(Kind, usize)>, at_once: usize) -> Plan {
+    Plan { name: name.to_owned(), clients, at_once, one_address: false }
+}
+
+/// All kinds in turns.
+fn mixed(kinds: &[Kind], count: usize) -> Vec<(Kind, usize)> {
+    // A step without common factors with any handshake's length spreads the places where they are cut.
+    (0..count).map(|at| (kinds[at % kinds.len()], at * 7919)).collect()
+}
+
+fn good_clients(target: SocketAddr) -> Vec<good::Kind> {
+    let kind = |name, version, requests| good::Kind {
+        name,
+        target,
+        source: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        server: setting::GOOD.to_owned(),
+        version,
+        early: false,
+        requests,
+        clients: 4,
+        pause: Duration::from_millis(200),
+        limit: Duration::from_secs(10),
+    };
+    vec![
+        kind("good 1.2", ProtocolVersion::TLS1_2, 1),
+        kind("good 1.3", ProtocolVersion::TLS1_3, 1),
+        kind("good 1.3 kept open", ProtocolVersion::TLS1_3, 50),
+    ]
+}
+
+/// Bad clients do not resume, so that their handshakes have the same length each time.
+async fn means(target: SocketAddr, roots: &Roots) -> Result<Means> {
+    let config = |version| {
+        // Small shares, so that there are fewer bytes to stop after.
+        let builder = ClientConfig::builder().roots(roots.clone()).versions(&[version]);
+        builder.groups(&[NamedGroup::X25519]).without_resumption().build()
+    };
+    let mut means = Means {
+        target,
+        tls12: config(ProtocolVersion::TLS1_2)?,
+        tls13: config(ProtocolVersion::TLS1_3)?,
+        length12: 0,
+        length13: 0,
+    };
+    let length = async |version: Version| {
+        let server = ServerName::try_from(setting::GOOD)?;
+        let source = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let config = means.config(version);
+        let whole = partial::whole(target, source, config, server).await?;
+        ensure!(whole > 100, "a handshake of {whole} bytes");
+        anyhow::Ok(whole)
+    };
+    let lengths = (length(Version::Tls12).await?, length(Version::Tls13).await?);
+    (means.length12, means.length13) = lengths;
+    Ok(means)
+}

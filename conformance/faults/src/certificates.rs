@@ -1,0 +1,72 @@
+//! Bad certificates in the watched folder: the old ones stay until there are good new ones.
+//!
+//! Must not know: bad clients. Next: `setting.rs`, which writes good certificates.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use tercel::pki::Roots;
+use tercel_harness::good::{self, Load};
+use tercel_harness::pki::{Key, Leaf};
+use tercel_harness::proxy::wait_for;
+use tokio::runtime::Runtime;
+
+use crate::phase::Line;
+use crate::setting::{GOOD, Setting, write_certificate};
+
+/// How long it may take until a change in the folder has been seen.
+const NOTICED: Duration = Duration::from_secs(20);
+
+/// What was put there, and what came of it.
+pub(crate) fn run(
+    setting: &Setting,
+    runtime: &Runtime,
+    load: &Load,
+    roots: &Roots,
+    probes: &mut usize,
+) -> Result<Vec<Line>> {
+    let mut shown = || {
+        *probes += 1;
+        runtime.block_on(good::certificate(setting.target, roots, GOOD))
+    };
+    let folder = setting.certificates();
+    let failed = || {
+        let labels = [("what", "certificates"), ("result", "failed")];
+        setting.proxy.metrics().map(|now| now.sum("tercel_reloads_total", &labels))
+    };
+    let first = shown()?;
+    let whole = fs::read_to_string(folder.join("localhost.crt"))?;
+    let other = setting.authority.issue(&Leaf::SERVER, Key::P256)?;
+    let bad: [(&str, &[(&str, &str)]); 3] = [
+        ("certificate cut in half", &[("localhost.crt", &whole[..whole.len() / 3])]),
+        ("key of another", &[("localhost.key", &other.key)]),
+        ("text in place of a certificate", &[("localhost.crt", "no certificate\n")]),
+    ];
+    let mut lines = Vec::new();
+    for (name, files) in bad {
+        let start = Instant::now();
+        let before = failed()?;
+        for (file, text) in files {
+            fs::write(folder.join(file), text)?;
+        }
+        let mut faults = Vec::new();
+        let counted =
+            wait_for("the failure is counted", NOTICED, || failed().is_ok_and(|now| now > before));
+        faults.extend(counted.err().map(|error| error.to_string()));
+        match shown() {
+            Ok(now) if now == first => {}
+            Ok(_) => faults.push("another certificate is shown".to_owned()),
+            Err(error) => faults.push(format!("a new client is not served: {error}")),
+        }
+        lines.push(Line::without_clients(name, start, load, faults));
+    }
+
+    let start = Instant::now();
+    write_certificate(&setting.authority, &folder, GOOD)?;
+    let new =
+        wait_for("the new certificate is shown", NOTICED, || shown().is_ok_and(|now| now != first));
+    let faults = new.err().map(|error| error.to_string()).into_iter().collect();
+    lines.push(Line::without_clients("a good certificate", start, load, faults));
+    Ok(lines)
+}
