@@ -1,8 +1,8 @@
-//! The `tercel` program: `serve` answers TLS connections, `connect` makes one.
+//! The `tercel` program: `serve` answers TLS connections, `connect` makes one, `proxy` hands them on.
 //!
 //! This file knows the subcommands and turns errors into one line and an exit status: 0 for success,
 //! 1 for failure, 2 for a command line that makes no sense. It must not know TLS.
-//! Next: [`serve`], [`connect`], and [`options`] for what the two have in common.
+//! Next: [`serve`], [`connect`], [`proxy`], and [`options`] for what the two have in common.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,8 @@ mod explain;
 mod material;
 mod negotiated;
 mod options;
+#[cfg(unix)]
+mod proxy;
 mod psk;
 mod serve;
 mod transport;
@@ -31,12 +33,16 @@ struct Arguments {
 enum Command {
     Serve(Box<serve::Options>),
     Connect(Box<connect::Options>),
+    #[cfg(unix)]
+    Proxy(Box<proxy::Options>),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Serve(options) => serve::run(&options),
         Command::Connect(options) => connect::run(&options),
+        #[cfg(unix)]
+        Command::Proxy(options) => proxy::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

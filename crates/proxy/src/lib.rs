@@ -1,4 +1,66 @@
-//! A TLS terminator.
+//! A TLS terminator: what `tercel proxy` runs.
+//!
+//! Clients come in over TLS, their bytes go out to backends in the clear, and back. Each core has a thread with
+//! listeners and a runtime of its own; nothing is shared on the way of a byte but counters that are read elsewhere.
+//!
+//! Must not know: the protocol, which is the crate `tercel`'s. Unix only.
+//!
+//! # Map
+//!
+//! | to do this | look at |
+//! |---|---|
+//! | say what is served | [`Config`]; `docs/proxy.md` has every key |
+//! | serve it in this process | [`Proxy`] |
+//! | be the program | [`run`] |
+//! | understand why it is refused | [`Fault`] |
+//! | count, watch, log | [`metrics`], [`admin`], [`logs`] |
+//! | have certificates read and watched | [`certificates`] |
+//! | be a service | [`system`] |
+//!
+//! A connection's way leads through `listener` (accept), `connection` (handshake, backend), `session` (what lasts)
+//! and `relay` (bytes); `worker` is the thread around it, `run` what all threads are told.
 
 #![forbid(unsafe_code)]
 #![cfg(unix)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
+
+pub mod admin;
+pub mod certificates;
+pub mod logs;
+pub mod metrics;
+pub mod system;
+
+mod backend;
+mod config;
+mod connection;
+mod lend;
+mod limits;
+mod listener;
+mod live;
+mod names;
+mod proxy_protocol;
+mod relay;
+mod run;
+mod service;
+mod session;
+mod sweep;
+mod worker;
+
+#[cfg(test)]
+mod testing;
+
+pub use config::{
+    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Log, Resumption,
+    Route, Simple, Tickets, Timeouts,
+};
+pub use run::{Bound, Proxy, check};
+pub use service::run;

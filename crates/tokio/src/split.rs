@@ -73,6 +73,11 @@ impl<R> TlsReadHalf<R> {
         Self { transport, receiver, incoming, facts, exporter }
     }
 
+    /// Lets go of the memory that this half can do without while nothing is received: see [`Receiver::park`].
+    pub fn park(&mut self) {
+        self.receiver.park();
+    }
+
     /// What was agreed.
     #[must_use]
     pub fn facts(&self) -> &Facts {
@@ -119,6 +124,11 @@ impl<W> TlsWriteHalf<W> {
     /// The transport's half, to set its options. What is written to it goes past TLS.
     pub fn transport_mut(&mut self) -> &mut W {
         &mut self.transport
+    }
+
+    /// Lets go of the memory that this half can do without while nothing is sent: see [`Sender::park`].
+    pub fn park(&mut self) {
+        self.sender.park();
     }
 
     pub(crate) fn new(transport: W, sender: Sender, outgoing: Outgoing, closing: bool) -> Self {

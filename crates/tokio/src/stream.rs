@@ -92,6 +92,12 @@ impl<T> TlsStream<T> {
         std::mem::take(&mut self.early_data)
     }
 
+    /// Lets go of the memory that the connection can do without while nothing is sent or received: see
+    /// [`Connection::park`]. Buffers it has none then anyway.
+    pub fn park(&mut self) {
+        self.connection.park();
+    }
+
     /// Changes to the next sending key with the next flush or write, and asks the peer to do the same if
     /// `request` is set. RFC 9846 4.7.3
     ///

@@ -56,6 +56,15 @@ pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
+/// The most specific commonName of the subject. `None` if there is none, or if it has control characters.
+///
+/// It says who a client is where authorities put that there; servers are never known by it. RFC 5280 4.1.2.6
+pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
+    Certificate::parse(certificate)
+        .and_then(|parsed| names::common_name(parsed.subject))
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
 /// The issuer's name, as DER, tag and length included.
 pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason> {
     Certificate::parse(certificate)

@@ -58,6 +58,25 @@ pub(super) fn distinguished_name(name: &[u8]) -> String {
     sets.join(",")
 }
 
+/// The most specific commonName of a distinguished name, as it is written there: for machines, so nothing is
+/// escaped. `None` if there is none, or if it has control characters.
+pub(super) fn common_name(name: &[u8]) -> Result<Option<String>, Malformed> {
+    let mut found = None;
+    let mut sets = Reader::new(name);
+    while !sets.is_empty() {
+        let mut attributes = Reader::new(sets.expect(der::SET)?);
+        while !attributes.is_empty() {
+            let mut attribute = Reader::new(attributes.expect(der::SEQUENCE)?);
+            let kind = attribute.expect(der::OBJECT_IDENTIFIER)?;
+            let value = attribute.element()?;
+            if kind == COMMON_NAME {
+                found = string(value).filter(|name| !name.chars().any(char::is_control));
+            }
+        }
+    }
+    Ok(found)
+}
+
 fn relative_name(set: &[u8]) -> Result<String, Malformed> {
     let mut text = String::new();
     let mut attributes = Reader::new(set);
@@ -165,6 +184,9 @@ fn hex_value(encoding: &[u8]) -> String {
 /// id-ce-subjectAltName, 2.5.29.17
 const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
 
+/// id-at-commonName, 2.5.4.3
+const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +202,17 @@ mod tests {
         wrap(der::SET, &wrap(der::SEQUENCE, &content))
     }
 
-    const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+    #[test]
+    fn the_most_specific_common_name_is_given_as_it_is() {
+        let mut name = attribute(COMMON_NAME, der::UTF8_STRING, b"less");
+        name.extend(attribute(COMMON_NAME, der::UTF8_STRING, b"a,b"));
+        name.extend(attribute(&[0x55, 4, 6], der::PRINTABLE_STRING, b"NL"));
+        assert_eq!(common_name(&name).unwrap().as_deref(), Some("a,b"));
+        name.extend(attribute(COMMON_NAME, der::UTF8_STRING, b"a\0b"));
+        assert_eq!(common_name(&name).unwrap(), None);
+        assert_eq!(common_name(&[]).unwrap(), None);
+        assert!(common_name(&name[..name.len() - 1]).is_err());
+    }
 
     #[test]
     fn the_most_specific_part_comes_first() {

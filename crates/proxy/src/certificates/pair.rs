@@ -1,0 +1,153 @@
+//! One certificate chain with its key, read from files.
+//!
+//! Must not know: the other pairs. Next: [`super::layout`], who says which files; [`super::problem`], what can be wrong.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tercel::crypto::{Hash, HashAlgorithm, KeyKind};
+use tercel::pki::{CertificateSummary, PemError, load_certs_pem, load_key_pem};
+use tercel::pki_types::UnixTime;
+use tercel::{Credential, CredentialError};
+
+use super::layout::Files;
+use super::problem::{Problem, Reason};
+
+/// Longest file that is read, in bytes: a chain of fifty certificates with post-quantum signatures is a third of it.
+const LONGEST: u64 = 1 << 20;
+
+/// A pair that can be shown.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) credential: Credential,
+    pub(super) ocsp_response: Vec<u8>,
+    pub(super) names: Vec<String>,
+    pub(super) not_before: UnixTime,
+    pub(super) not_after: UnixTime,
+}
+
+/// The bytes of a pair's files. The key's are wiped when they are dropped.
+pub(super) struct Bytes {
+    chain: Vec<u8>,
+    key: Wiped,
+    ocsp_response: Vec<u8>,
+    /// The key's file, if everybody on this machine may read it.
+    pub(super) exposed_key: Option<PathBuf>,
+}
+
+struct Wiped(Vec<u8>);
+
+impl Drop for Wiped {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.0);
+    }
+}
+
+impl Bytes {
+    pub(super) fn read(files: &Files) -> Result<Self, Problem> {
+        let key = read(&files.key)?;
+        let ocsp_response = files.ocsp_response.as_deref().map(|file| read(file));
+        Ok(Self {
+            chain: read(&files.chain)?.bytes,
+            exposed_key: key.exposed.then(|| files.key.clone()),
+            key: Wiped(key.bytes),
+            ocsp_response: ocsp_response.transpose()?.map(|read| read.bytes).unwrap_or_default(),
+        })
+    }
+
+    /// By which a change is known. It is kept, so it must not give the key away: a key is no guessable text.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let parts = [&self.chain, &self.key.0, &self.ocsp_response];
+        let each = parts.map(|part| Hash::digest(HashAlgorithm::Sha256, &[part]));
+        let [chain, key, ocsp] = each.each_ref().map(AsRef::<[u8]>::as_ref);
+        let all = Hash::digest(HashAlgorithm::Sha256, &[chain, key, ocsp]);
+        all.as_ref().try_into().unwrap_or_default()
+    }
+
+    pub(super) fn parse(self, files: &Files) -> Result<Pair, Problem> {
+        let of_chain = |reason| Problem::new(&files.chain, reason);
+        let chain = load_certs_pem(&self.chain).map_err(|error| of_chain(Reason::Certificate(error)))?;
+        let key = load_key_pem(&self.key.0)
+            .map_err(|error| Problem::new(&files.key, Reason::Key(error)))?;
+        let mismatch = |error| of_chain(Reason::Credential { key: files.key.clone(), error });
+        let bad_leaf = || mismatch(CredentialError::BadCertificate);
+        let leaf = chain.first().ok_or_else(|| of_chain(Reason::Certificate(PemError::NothingFound)))?;
+        let summary = CertificateSummary::new(leaf).map_err(|_| bad_leaf())?;
+        let credential = Credential::new(chain, &key).map_err(mismatch)?;
+        let mut names = summary.dns_names;
+        names.extend(summary.ip_addresses.iter().map(ToString::to_string));
+        if names.is_empty() {
+            names.push(summary.subject);
+        }
+        Ok(Pair {
+            credential: credential.ocsp_response(self.ocsp_response.clone()),
+            ocsp_response: self.ocsp_response,
+            names,
+            not_before: summary.not_before,
+            not_after: summary.not_after,
+        })
+    }
+}
+
+impl Pair {
+    /// Whether it can be shown at this time.
+    pub(super) fn check_time(&self, files: &Files, now: UnixTime) -> Result<(), Problem> {
+        let reason = match () {
+            () if now > self.not_after => Reason::Expired(self.not_after),
+            () if now < self.not_before => Reason::NotYetValid(self.not_before),
+            () => return Ok(()),
+        };
+        Err(Problem::new(&files.chain, reason))
+    }
+
+    /// The same credential once more: a set wants to own what is in it.
+    pub(super) fn credential(&self) -> Credential {
+        self.credential.with_ocsp_response(self.ocsp_response.clone())
+    }
+
+    /// Of several for one name the first goes first that a client can verify: the stronger and cheaper to sign with.
+    pub(super) fn preference(&self) -> u8 {
+        match self.credential.kind() {
+            KeyKind::MlDsa44 | KeyKind::MlDsa65 | KeyKind::MlDsa87 => 0,
+            KeyKind::EcdsaP256 | KeyKind::EcdsaP384 | KeyKind::EcdsaP521 | KeyKind::Ed25519 => 1,
+            // RSA, and what is not known here.
+            _ => 2,
+        }
+    }
+}
+
+/// Whether there is a private key of any kind in this file; not if it cannot be read.
+pub(super) fn holds_key(file: &Path) -> bool {
+    read(file).is_ok_and(|read| {
+        let bytes = Wiped(read.bytes);
+        !matches!(load_key_pem(&bytes.0), Err(PemError::NothingFound))
+    })
+}
+
+struct Contents {
+    bytes: Vec<u8>,
+    /// Whether everybody on this machine may read it.
+    exposed: bool,
+}
+
+fn read(path: &Path) -> Result<Contents, Problem> {
+    let unreadable = |error| Problem::unreadable(path, &error);
+    // A pipe in the folder must not stop the process for good.
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(Problem::new(path, Reason::Unreadable("not a file".to_owned())));
+    }
+    if metadata.len() > LONGEST {
+        return Err(Problem::new(path, Reason::TooLong));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    // Room for all of it at once, for what grows leaves copies of a key behind.
+    let mut bytes = Vec::with_capacity(usize::try_from(LONGEST.min(metadata.len())).unwrap_or(0));
+    let length = file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;
+    if u64::try_from(length).is_ok_and(|length| length >= LONGEST) {
+        return Err(Problem::new(path, Reason::TooLong));
+    }
+    Ok(Contents { bytes, exposed: metadata.permissions().mode() & 0o004 != 0 })
+}

@@ -1,0 +1,229 @@
+//! What the terminator is told to do: read, checked, and complete.
+//!
+//! What stands here cannot be wrong by itself; what it names (files, hosts) is looked at when
+//! [`crate::live`] is made of it. Must not know: sockets. Next: [`parse`], which reads it.
+
+pub(crate) mod address;
+mod fault;
+pub(crate) mod keys;
+mod parse;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tercel::ClientAuth;
+use tercel::wire::ProtocolVersion;
+
+pub use address::BackendAddress;
+pub use fault::Fault;
+use keys::Place;
+
+/// A whole configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file it was read from, which a reload reads again.
+    pub file: Option<PathBuf>,
+    /// Threads that serve, each with listeners of its own. Default: one for each core.
+    pub workers: usize,
+    /// How long connections may go on after they were told to end.
+    pub drain: Duration,
+    /// Whose rights are kept after the listeners are open.
+    pub user: Option<String>,
+    /// The same for the group; default: the user's.
+    pub group: Option<String>,
+    /// Where metrics and health are asked for.
+    pub admin: Option<SocketAddr>,
+    /// What is logged, and how.
+    pub log: Log,
+    /// How many connections there may be.
+    pub limits: Limits,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// How clients come back.
+    pub resumption: Resumption,
+    /// Where clients come in; at least one.
+    pub listeners: Vec<Listener>,
+}
+
+/// What a command line can say; values are written as in a file.
+#[derive(Clone, Debug, Default)]
+pub struct Simple {
+    /// The listener's `address`.
+    pub listen: String,
+    /// Its backends.
+    pub to: Vec<String>,
+    /// A folder of certificates.
+    pub certificates: Option<PathBuf>,
+    /// A chain, with `key` instead of the folder.
+    pub certificate: Option<PathBuf>,
+    /// The chain's private key.
+    pub key: Option<PathBuf>,
+    /// Threads that serve.
+    pub workers: Option<u32>,
+    /// Where metrics and health are asked for.
+    pub admin: Option<String>,
+    /// `text` or `json`.
+    pub log: Option<String>,
+    /// From which level on.
+    pub log_level: Option<String>,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// JSON instead of text.
+    pub json: bool,
+    /// From which level on: `error`, `warn`, `info`, `debug`, `trace`.
+    pub level: String,
+}
+
+/// How many connections there may be at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// In the whole process.
+    pub connections: usize,
+    /// From one IPv4 address or one IPv6 network of 64 bits; `None`: any number.
+    pub per_client: Option<u32>,
+}
+
+/// How long things may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From accept to the end of the handshake, a PROXY header included.
+    pub handshake: Duration,
+    /// To connect to one backend.
+    pub connect: Duration,
+    /// Without a byte in either direction.
+    pub idle: Duration,
+    /// The same once one direction has ended.
+    pub half_closed: Duration,
+    /// After so long without a byte the expanded keys are let go.
+    pub park: Duration,
+}
+
+/// How clients come back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumption {
+    /// Whether there are tickets.
+    pub tickets: Tickets,
+    /// Values that the replay guard of early data has room for.
+    pub guard_capacity: usize,
+}
+
+/// Whose keys seal tickets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tickets {
+    /// None: every handshake is a full one.
+    Off,
+    /// Keys of this process, changed every few hours.
+    Own,
+    /// Keys that all processes share which have this file.
+    File(PathBuf),
+}
+
+/// One address where clients come in.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// Where it stands in the configuration.
+    pub(crate) place: Place,
+    /// The address; port 0 lets the system choose.
+    pub address: SocketAddr,
+    /// How many of its connections there may be at once.
+    pub connections: Option<u32>,
+    /// Every connection begins with a PROXY header, from the balancer in front.
+    pub accept_proxy_protocol: bool,
+    /// At least one.
+    pub routes: Vec<Route>,
+}
+
+/// Whom clients of some names are served by, and on what terms.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Where it stands in the configuration.
+    pub(crate) place: Place,
+    /// In lower case; `*.` in front stands for one label. Empty: for who is in no other route.
+    pub names: Vec<String>,
+    /// Backends, tried in turn; at least one.
+    pub to: Vec<BackendAddress>,
+    /// What is shown to clients.
+    pub certificates: CertificateSource,
+    /// Application protocols, best first.
+    pub alpn: Vec<String>,
+    /// Whether clients show a certificate.
+    pub client_auth: ClientAuth,
+    /// Authorities in PEM that vouch for clients.
+    pub client_ca: Option<PathBuf>,
+    /// The oldest protocol version that is spoken.
+    pub min_version: ProtocolVersion,
+    /// Bytes of early data that are accepted; 0: none.
+    pub early_data: u32,
+    /// When the backend is connected to.
+    pub connect: Connect,
+    /// Whether the backend is told about the client in a PROXY header of version 2.
+    pub send_proxy_protocol: bool,
+}
+
+/// Where certificates are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CertificateSource {
+    /// A folder of them.
+    Folder(PathBuf),
+    /// One chain and its key.
+    Pair {
+        /// The chain, leaf first, in PEM.
+        certificate: PathBuf,
+        /// The private key in PEM.
+        key: PathBuf,
+    },
+}
+
+/// When a backend is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connect {
+    /// At the client's first byte where its protocol is one in which clients speak first, else at once.
+    Auto,
+    /// When the handshake is complete.
+    AtOnce,
+    /// When the client has sent something.
+    FirstByte,
+}
+
+impl Config {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong in it.
+    pub fn load(file: &Path) -> Result<Self, Fault> {
+        let name = file.display().to_string();
+        let fault = |reason: String| Fault { source: name.clone(), key: String::new(), reason };
+        let text = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
+        let text = String::from_utf8(text).map_err(|_| fault("is not UTF-8".to_owned()))?;
+        let config = Self::parse(&name, &text)?;
+        Ok(Self { file: Some(file.to_owned()), ..config })
+    }
+
+    /// What faults about the whole say.
+    pub(crate) fn place(&self) -> Place {
+        match &self.file {
+            Some(file) => Place::file(&file.display().to_string()),
+            None => Place::command_line(),
+        }
+    }
+
+    /// Reads this text; `name` is what faults call it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong in it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Fault> {
+        parse::file(name, text)
+    }
+
+    /// One listener with one route, as the command line describes it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn simple(options: &Simple) -> Result<Self, Fault> {
+        parse::simple(options)
+    }
+}

@@ -1,0 +1,235 @@
+//! One connection from accept to end.
+//!
+//! What is needed only for a while (the handshake, connecting) is in boxes that go; what stays is the
+//! [`Session`]. Must not know: how bytes move. Next: [`crate::session`].
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Instant;
+
+use tercel_tokio::TlsStream;
+use tokio::net::TcpStream;
+
+use crate::backend::BackendStream;
+use crate::config::Connect;
+use crate::limits::Permit;
+use crate::listener::refused;
+use crate::metrics::labels::{BackendFailure, Refused};
+use crate::proxy_protocol::{self, Ends};
+use crate::session::{End, Session};
+use crate::worker::{Counted, Hub, View};
+
+/// Serves a client that was just accepted.
+pub(crate) async fn serve(
+    hub: Rc<Hub>,
+    view: Rc<View>,
+    transport: TcpStream,
+    client: SocketAddr,
+    listener: usize,
+    permit: Permit,
+    _counted: Counted,
+) {
+    let arrival = Arrival { hub, view, client, listener, permit };
+    let Some(mut established) = Box::pin(arrival.establish(transport)).await else { return };
+    if established.lazy {
+        if let Err(end) = established.session.first_byte().await {
+            return Box::pin(established.session.close(&end)).await;
+        }
+    }
+    let Some((mut session, backend)) = Box::pin(established.connect()).await else { return };
+    let end = session.relay(backend).await;
+    Box::pin(finish(session, end)).await;
+}
+
+/// A client of whom nothing is known yet.
+struct Arrival {
+    hub: Rc<Hub>,
+    view: Rc<View>,
+    client: SocketAddr,
+    listener: usize,
+    permit: Permit,
+}
+
+/// A client with which a handshake is complete.
+struct Established {
+    session: Box<Session>,
+    /// The backend is not connected to before the client has spoken.
+    lazy: bool,
+    hub: Rc<Hub>,
+    /// The configuration of the handshake, which is this connection's to its end.
+    view: Rc<View>,
+    client: SocketAddr,
+    listener: u32,
+    route: u32,
+}
+
+impl Arrival {
+    /// The PROXY header, if there is to be one, and the handshake.
+    async fn establish(mut self, mut transport: TcpStream) -> Option<Established> {
+        let begun = Instant::now();
+        let listener = self.view.listener(self.listener)?;
+        let mut ends = None;
+        if listener.accept_proxy_protocol {
+            match self.proxy_header(&mut transport).await {
+                Ok(told) => ends = told,
+                Err(error) => {
+                    self.hub.shard.refused(Refused::ProxyHeader);
+                    self.log_failure(&error, "refused");
+                    return None;
+                }
+            }
+        }
+        if let Some(ends) = ends {
+            self.client = ends.source;
+        }
+        let most = self.view.most(self.listener);
+        if let Err(reason) = self.permit.for_client(self.client.ip(), most) {
+            self.hub.shard.refused(refused(reason));
+            tracing::debug!(client = %self.client, "refused: {reason}");
+            return None;
+        }
+        let accepted = listener.acceptor.accept(transport).await;
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => {
+                self.hub.shard.handshake_failed(&error);
+                self.log_failure(&error, "handshake failed");
+                return None;
+            }
+        };
+        self.hub.shard.handshake_done(stream.facts(), begun.elapsed());
+        self.established(stream, ends)
+    }
+
+    fn established(
+        self,
+        mut stream: TlsStream<TcpStream>,
+        ends: Option<Ends>,
+    ) -> Option<Established> {
+        let listener = self.view.listener(self.listener)?;
+        let number = listener.names.find(stream.facts().server_name.as_deref())?;
+        let route = listener.routes.get(number)?;
+        let facts = stream.facts();
+        tracing::debug!(
+            client = %self.client,
+            server_name = facts.server_name,
+            version = ?facts.version,
+            suite = ?facts.cipher_suite,
+            group = ?facts.group,
+            resumed = facts.resumed,
+            early_data = ?facts.early_data,
+            "connected"
+        );
+        let mut first = Vec::new();
+        if route.send_proxy_protocol {
+            let ends = ends.or_else(|| ends_of(stream.transport()))?;
+            first = proxy_protocol::write::header(ends, facts);
+        }
+        let protocol = facts.alpn.as_deref();
+        let http = matches!(protocol, Some(b"h2" | b"http/1.1" | b"http/1.0"));
+        let early = stream.take_early_data();
+        let lazy = early.is_empty()
+            && match route.connect {
+                Connect::Auto => http,
+                Connect::AtOnce => false,
+                Connect::FirstByte => true,
+            };
+        first.extend(early);
+        forget_facts(&mut stream);
+        let Self { hub, view, client, listener, permit } = self;
+        hub.shard.opened();
+        Some(Established {
+            session: Session::new(stream, first, http, Rc::clone(&hub), permit),
+            lazy,
+            hub,
+            view,
+            client,
+            listener: u32::try_from(listener).ok()?,
+            route: u32::try_from(number).ok()?,
+        })
+    }
+
+    async fn proxy_header(&self, transport: &mut TcpStream) -> io::Result<Option<Ends>> {
+        let limit = self.view.live.timeouts.handshake;
+        let header = proxy_protocol::read::header(transport);
+        match tokio::time::timeout(limit, header).await {
+            Ok(read) => read,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    fn log_failure(&self, error: &io::Error, what: &str) {
+        if let Some(left_out) = self.hub.repeats.admit(Instant::now()) {
+            tracing::info!(client = %self.client, %error, left_out, "{what}");
+        }
+    }
+}
+
+impl Established {
+    /// A connection to the first backend that can be reached. If there is none the client is told that
+    /// there is nothing to come.
+    async fn connect(mut self) -> Option<(Box<Session>, BackendStream)> {
+        let backend = self.reach().await;
+        if backend.is_none() {
+            self.session.say_goodbye().await;
+        }
+        backend.map(|backend| (self.session, backend))
+    }
+
+    async fn reach(&self) -> Option<BackendStream> {
+        let view = &self.view;
+        let (listener, number) = (usize::try_from(self.listener), usize::try_from(self.route));
+        let (listener, number) = (listener.ok()?, number.ok()?);
+        let route = view.listener(listener)?.routes.get(number)?;
+        let turns = view.turns(listener, number)?;
+        for at in turns.order() {
+            let Some(endpoint) = route.backends.get(at) else { continue };
+            let begun = Instant::now();
+            match endpoint.connect(view.live.timeouts.connect).await {
+                Ok(stream) => {
+                    turns.reached(at);
+                    self.hub.shard.backend_connected(begun.elapsed());
+                    return Some(stream);
+                }
+                Err(error) => {
+                    turns.failed(at);
+                    self.hub.shard.backend_failed(BackendFailure::of(&error));
+                    if let Some(left_out) = self.hub.repeats.admit(begun) {
+                        let client = self.client;
+                        tracing::warn!(%client, backend = %endpoint, %error, left_out, "no backend");
+                    }
+                }
+            }
+        }
+        self.hub.shard.backend_failed(BackendFailure::NoneLeft);
+        None
+    }
+}
+
+async fn finish(session: Box<Session>, end: End) {
+    match &end {
+        End::Backend(error) => {
+            session.hub().shard.backend_failed(BackendFailure::of(error));
+            tracing::debug!(%error, "the backend broke off");
+        }
+        End::Client(error) => tracing::debug!(%error, "the client broke off"),
+        End::Done | End::Idle | End::Drained => {}
+    }
+    session.close(&end).await;
+}
+
+/// Lets go of what was agreed: what mattered of it is with the session.
+fn forget_facts(stream: &mut TlsStream<TcpStream>) {
+    let facts = stream.facts_mut();
+    drop(facts.take_peer_chain());
+    facts.server_name = None;
+    facts.alpn = None;
+    facts.ocsp_response = None;
+    facts.signed_certificate_timestamps = None;
+}
+
+fn ends_of(transport: &TcpStream) -> Option<Ends> {
+    let (source, destination) = (transport.peer_addr().ok()?, transport.local_addr().ok()?);
+    Some(Ends { source, destination })
+}

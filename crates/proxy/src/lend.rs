@@ -1,0 +1,24 @@
+//! One buffer for a thread, lent while bytes move.
+//!
+//! Must not know: what the bytes are. Next: [`crate::relay`].
+
+use std::cell::Cell;
+
+/// Four records of the largest size.
+const SIZE: usize = 64 * 1024;
+
+thread_local! {
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Lets `use_buffer` have [`SIZE`] initialised bytes. What it leaves there, others may find.
+pub(crate) fn lend<T>(use_buffer: impl FnOnce(&mut [u8]) -> T) -> T {
+    // A thread that ends has none any more; nor has one that lends already.
+    let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
+    if buffer.len() < SIZE {
+        buffer.resize(SIZE, 0);
+    }
+    let result = use_buffer(&mut buffer);
+    let _ = BUFFER.try_with(|kept| kept.set(buffer));
+    result
+}

@@ -1,0 +1,119 @@
+//! Listening: one socket for each thread and address, between which the system shares out clients.
+//!
+//! Must not know: TLS. Next: [`crate::connection`].
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::net::TcpStream;
+
+use crate::connection;
+use crate::limits::{Permit, TooMany};
+use crate::metrics::labels::Refused;
+use crate::worker::{Counted, Hub};
+
+/// Connections that the system keeps for us until they are accepted; it may have a lower limit of its own.
+const BACKLOG: i32 = 4096;
+
+/// A socket that shares its address with those of the other threads.
+///
+/// Port 0 is for the first of them only: the others are given the port that came of it.
+pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    // Connections of an earlier run that are not quite gone do not matter.
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    if address.is_ipv6() {
+        // `[::]` is for both versions, whatever the system's default.
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    prepare(&socket.into())
+}
+
+/// The same for a socket that was open already, and is shared with the other threads as it is.
+pub(crate) fn prepare(listener: &TcpListener) -> io::Result<TcpListener> {
+    listener.set_nonblocking(true)?;
+    // Accepted sockets have it from here.
+    SockRef::from(listener).set_tcp_nodelay(true)?;
+    listener.try_clone()
+}
+
+/// Accepts until the thread is to drain, and then what is in the queue already: it would be reset.
+pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, number: usize) {
+    let drain = hub.drain.notified();
+    let mut drain = pin!(drain);
+    let mut failures = 0_u32;
+    loop {
+        let accepted = std::future::poll_fn(|context| match listener.poll_accept(context) {
+            Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
+            Poll::Pending if hub.is_draining() => Poll::Ready(None),
+            Poll::Pending => drain.as_mut().poll(context).map(|()| None),
+        });
+        match accepted.await {
+            None => return,
+            Some(Ok((transport, client))) => {
+                failures = 0;
+                begin(&hub, transport, client, number);
+            }
+            Some(Err(error)) => {
+                hub.shard.accept_failed(&error);
+                if !is_of_one_connection(&error) {
+                    failures = failures.saturating_add(1);
+                    pause(&hub, &error, failures).await;
+                }
+            }
+        }
+    }
+}
+
+fn begin(hub: &Rc<Hub>, transport: TcpStream, client: SocketAddr, number: usize) {
+    hub.shard.accepted();
+    let view = hub.view();
+    match Permit::new(&hub.counts, number, view.most(number)) {
+        Ok(permit) => {
+            let counted = Counted::new(hub);
+            let serving =
+                connection::serve(Rc::clone(hub), view, transport, client, number, permit, counted);
+            tokio::task::spawn_local(serving);
+        }
+        Err(reason) => {
+            hub.shard.refused(refused(reason));
+            tracing::debug!(%client, "refused: {reason}");
+        }
+    }
+}
+
+/// What the metrics call it.
+pub(crate) fn refused(reason: TooMany) -> Refused {
+    match reason {
+        TooMany::Connections => Refused::ConnectionLimit,
+        TooMany::OfListener => Refused::ListenerLimit,
+        TooMany::OfClient => Refused::AddressLimit,
+    }
+}
+
+/// The client was gone before it was accepted: the next one is not concerned.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
+
+/// No file descriptors, or no memory: connections that end give some back, so a while later there may be.
+async fn pause(hub: &Hub, error: &io::Error, failures: u32) {
+    if let Some(left_out) = hub.repeats.admit(std::time::Instant::now()) {
+        tracing::error!(%error, left_out, "no connection can be accepted; trying again");
+    }
+    let wait = FIRST_PAUSE.saturating_mul(1 << failures.min(6));
+    tokio::time::sleep(wait.min(LONGEST_PAUSE)).await;
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);

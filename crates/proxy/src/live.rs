@@ -1,0 +1,257 @@
+//! A configuration with everything it names: certificates loaded, authorities read, backends' names looked up.
+//!
+//! Made as a whole before anything of it is used, at the start and at each reload. What outlives a reload
+//! (ticket keys, the replay guard, certificates from one source) goes over from the one before.
+//! Must not know: sockets. Next: [`crate::worker`], which serves by it.
+
+use std::net::ToSocketAddrs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::pki::Roots;
+use tercel::pki_types::UnixTime;
+use tercel::wire::ProtocolVersion;
+use tercel::{
+    ClientAuth, Policy, ReplayGuard, RotatingTickets, ServerConfig, SharedTickets, TicketKeySet,
+    TicketSealer,
+};
+use tercel_tokio::Acceptor;
+
+use crate::backend::Endpoint;
+use crate::certificates::{self, Certificates, layout::Files};
+use crate::config::{
+    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Resumption, Route,
+    Tickets, Timeouts,
+};
+use crate::names::{Chooser, Names};
+
+/// What is served at this moment.
+pub(crate) struct Live {
+    pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) drain: Duration,
+    pub(crate) listeners: Vec<LiveListener>,
+    pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
+    keys: Keys,
+}
+
+/// What is served to those who come in at one address.
+pub(crate) struct LiveListener {
+    pub(crate) acceptor: Acceptor,
+    pub(crate) names: Arc<Names>,
+    pub(crate) routes: Vec<LiveRoute>,
+    pub(crate) connections: Option<u32>,
+    pub(crate) accept_proxy_protocol: bool,
+}
+
+/// Where clients of some names go.
+pub(crate) struct LiveRoute {
+    pub(crate) backends: Vec<Endpoint>,
+    pub(crate) connect: Connect,
+    pub(crate) send_proxy_protocol: bool,
+}
+
+/// What sessions are sealed with, and what remembers early data.
+#[derive(Clone)]
+struct Keys {
+    wanted: Resumption,
+    tickets: Option<Arc<dyn TicketSealer>>,
+    shared: Option<Arc<SharedTickets>>,
+    guard: Arc<ReplayGuard>,
+}
+
+impl Live {
+    /// Everything that `config` names, or the first thing that is not as it says.
+    pub(crate) fn new(config: &Config, before: Option<&Self>) -> Result<Self, Fault> {
+        let keys = Keys::new(config, before.map(|before| &before.keys))?;
+        let mut live = Self {
+            limits: config.limits.clone(),
+            timeouts: config.timeouts.clone(),
+            drain: config.drain,
+            listeners: Vec::new(),
+            certificates: Vec::new(),
+            keys,
+        };
+        for listener in &config.listeners {
+            let listener = live.listener(listener, before)?;
+            live.listeners.push(listener);
+        }
+        Ok(live)
+    }
+
+    fn listener(
+        &mut self,
+        listener: &Listener,
+        before: Option<&Self>,
+    ) -> Result<LiveListener, Fault> {
+        let mut names = Names::default();
+        let (mut routes, mut configs) = (Vec::new(), Vec::new());
+        for (number, route) in listener.routes.iter().enumerate() {
+            route.names.iter().for_each(|name| names.add(name, number));
+            if route.names.is_empty() {
+                names.add_other(number);
+            }
+            configs.push(self.server(route, before)?);
+            routes.push(LiveRoute {
+                backends: backends(route)?,
+                connect: route.connect,
+                send_proxy_protocol: route.send_proxy_protocol,
+            });
+        }
+        let names = Arc::new(names);
+        let config = match configs.as_slice() {
+            // Whoever comes gets the one there is.
+            [only] if names.find(None).is_some() => Arc::clone(only),
+            _ => {
+                let chooser = Chooser { names: Arc::clone(&names), configs };
+                ServerConfig::builder()
+                    .choose_config(Policy::Here(Arc::new(chooser)))
+                    .without_tickets()
+                    .build()
+                    .map_err(|error| listener.place.whole_fault(error.to_string()))?
+            }
+        };
+        Ok(LiveListener {
+            acceptor: Acceptor::new(config).time_limit(Some(self.timeouts.handshake)),
+            names,
+            routes,
+            connections: listener.connections,
+            accept_proxy_protocol: listener.accept_proxy_protocol,
+        })
+    }
+
+    fn server(&mut self, route: &Route, before: Option<&Self>) -> Result<Arc<ServerConfig>, Fault> {
+        let certificates = self.certificates(route, before)?;
+        let mut builder = ServerConfig::builder()
+            .replaceable_credentials(certificates.credentials())
+            .alpn(&route.alpn);
+        if route.min_version == ProtocolVersion::TLS1_3 {
+            builder = builder.versions(&[ProtocolVersion::TLS1_3]);
+        }
+        if let (true, Some(file)) = (route.client_auth != ClientAuth::None, &route.client_ca) {
+            builder = builder.client_auth(route.client_auth, roots(route, file)?);
+        }
+        builder = match &self.keys.tickets {
+            Some(tickets) => builder.tickets(Arc::clone(tickets)),
+            None => builder.without_tickets(),
+        };
+        if route.early_data > 0 {
+            let guard = Arc::clone(&self.keys.guard);
+            builder = builder.early_data(route.early_data, Policy::Here(guard));
+        }
+        builder.build().map_err(|error| route.place.whole_fault(error.to_string()))
+    }
+
+    /// Those of this source: of another route, of the configuration before, or new.
+    fn certificates(
+        &mut self,
+        route: &Route,
+        before: Option<&Self>,
+    ) -> Result<Arc<Certificates>, Fault> {
+        let source = &route.certificates;
+        let known = self.certificates.iter().chain(before.iter().flat_map(|b| &b.certificates));
+        if let Some((_, known)) = known.into_iter().find(|(known, _)| known == source) {
+            let known = Arc::clone(known);
+            if !self.certificates.iter().any(|(own, _)| own == source) {
+                self.certificates.push((source.clone(), Arc::clone(&known)));
+            }
+            return Ok(known);
+        }
+        let (key, wanted) = match source {
+            CertificateSource::Folder(folder) => {
+                let source =
+                    certificates::Source { folder: Some(folder.clone()), ..Default::default() };
+                ("certificates", source)
+            }
+            CertificateSource::Pair { certificate, key } => {
+                let files =
+                    Files { chain: certificate.clone(), key: key.clone(), ocsp_response: None };
+                ("certificate", certificates::Source { files: vec![files], ..Default::default() })
+            }
+        };
+        let loaded = Certificates::load(wanted);
+        let (certificates, changes) =
+            loaded.map_err(|problem| route.place.fault(key, problem.to_string()))?;
+        changes.log();
+        let certificates = Arc::new(certificates);
+        self.certificates.push((source.clone(), Arc::clone(&certificates)));
+        Ok(certificates)
+    }
+}
+
+impl Keys {
+    fn new(config: &Config, before: Option<&Self>) -> Result<Self, Fault> {
+        let wanted = &config.resumption;
+        let now = UnixTime::now();
+        let guard = match before {
+            Some(before) => Arc::clone(&before.guard),
+            None => Arc::new(ReplayGuard::for_early_data(wanted.guard_capacity, now)),
+        };
+        let same = before.filter(|before| before.wanted.tickets == wanted.tickets);
+        let mut keys = Self { wanted: wanted.clone(), tickets: None, shared: None, guard };
+        match &wanted.tickets {
+            Tickets::Off => {}
+            Tickets::Own => {
+                keys.tickets = match same {
+                    Some(before) => before.tickets.clone(),
+                    None => Some(Arc::new(RotatingTickets::new(now).map_err(|error| {
+                        config.place().fault("resumption.tickets", error.to_string())
+                    })?)),
+                };
+            }
+            Tickets::File(file) => {
+                let fault = |reason: String| {
+                    let reason = format!("{}: {reason}", file.display());
+                    config.place().fault("resumption.ticket_keys", reason)
+                };
+                let bytes = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
+                let set = TicketKeySet::from_bytes(&bytes);
+                let set = set.map_err(|error| fault(error.to_string()))?;
+                let shared = match same.and_then(|before| before.shared.clone()) {
+                    Some(shared) => {
+                        shared.set_keys(&set);
+                        shared
+                    }
+                    None => Arc::new(SharedTickets::new(&set, TICKET_LIFETIME)),
+                };
+                keys.tickets = Some(Arc::clone(&shared) as Arc<dyn TicketSealer>);
+                keys.shared = Some(shared);
+            }
+        }
+        Ok(keys)
+    }
+}
+
+fn roots(route: &Route, file: &Path) -> Result<Roots, Fault> {
+    let fault =
+        |reason: String| route.place.fault("client_ca", format!("{}: {reason}", file.display()));
+    let pem = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
+    let mut roots = Roots::new();
+    roots.add_pem(&pem).map_err(|error| fault(error.to_string()))?;
+    Ok(roots)
+}
+
+fn backends(route: &Route) -> Result<Vec<Endpoint>, Fault> {
+    let mut backends = Vec::with_capacity(route.to.len());
+    for address in &route.to {
+        backends.push(match address {
+            BackendAddress::Ip(address) => Endpoint::Tcp(vec![*address]),
+            BackendAddress::Unix(path) => Endpoint::Unix(path.clone()),
+            BackendAddress::Name(name, port) => {
+                let fault =
+                    |reason: String| route.place.fault("to", format!("{address}: {reason}"));
+                let found = (name.as_str(), *port).to_socket_addrs();
+                let found: Vec<_> = found.map_err(|error| fault(error.to_string()))?.collect();
+                if found.is_empty() {
+                    return Err(fault("has no address".to_owned()));
+                }
+                Endpoint::Tcp(found)
+            }
+        });
+    }
+    Ok(backends)
+}
+
+/// A day: a client that was away for a night comes back without a full handshake.
+const TICKET_LIFETIME: Duration = Duration::from_secs(86_400);

@@ -1,0 +1,202 @@
+//! One direction of a connection: from a reader to a writer, without a buffer of its own while it waits.
+//!
+//! Must not know: which side is TLS. Next: [`crate::session`], which has two of these.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::lend::lend;
+
+/// What one direction has in hand.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// What the writer has not taken, in memory of its own size: never more than one lent buffer besides
+    /// what was there at the start.
+    held: Vec<u8>,
+    start: usize,
+    state: State,
+    unflushed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The reader has ended; the writer is to be told once it has taken all.
+    Ending,
+    Ended,
+}
+
+/// Where a direction broke.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+/// After so many buffers it is the turn of other connections.
+const ROUNDS: usize = 8;
+
+impl Flow {
+    /// With this to be written first.
+    pub(crate) fn new(first: Vec<u8>) -> Self {
+        Self { held: first, start: 0, state: State::Open, unflushed: false }
+    }
+
+    /// Adds what is to be written.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+    }
+
+    /// Nothing is on its way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty() && !self.unflushed && self.state != State::Ending
+    }
+
+    /// Moves bytes until the reader has ended and the writer knows. `moved` grows by what was read.
+    pub(crate) fn poll<R, W>(
+        &mut self,
+        reader: &mut R,
+        writer: &mut W,
+        context: &mut Context<'_>,
+        moved: &mut u64,
+    ) -> Poll<Result<(), Broken>>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        for _ in 0..ROUNDS {
+            ready!(self.poll_held(writer, context)).map_err(Broken::Writing)?;
+            match self.state {
+                State::Open => {}
+                State::Ending => {
+                    // If it cannot be told it is gone, which reading from it will show.
+                    let _ = ready!(Pin::new(&mut *writer).poll_shutdown(context));
+                    self.state = State::Ended;
+                }
+                State::Ended => {}
+            }
+            if self.state == State::Ended {
+                return Poll::Ready(Ok(()));
+            }
+            let polled = lend(|buffer| self.poll_piece(reader, writer, context, buffer));
+            let count = ready!(polled)?;
+            *moved = moved.saturating_add(u64::try_from(count).unwrap_or(0));
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Reads once, and writes what the writer takes of it.
+    fn poll_piece<R, W>(
+        &mut self,
+        reader: &mut R,
+        writer: &mut W,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Result<usize, Broken>>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let mut piece = ReadBuf::new(buffer);
+        ready!(Pin::new(reader).poll_read(context, &mut piece)).map_err(Broken::Reading)?;
+        let mut rest = piece.filled();
+        let count = rest.len();
+        if count == 0 {
+            self.state = State::Ending;
+        }
+        while !rest.is_empty() {
+            match Pin::new(&mut *writer).poll_write(context, rest) {
+                Poll::Ready(Ok(0)) => {
+                    return Poll::Ready(Err(Broken::Writing(io::ErrorKind::WriteZero.into())));
+                }
+                Poll::Ready(Ok(taken)) => {
+                    self.unflushed = true;
+                    rest = rest.get(taken..).unwrap_or_default();
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Broken::Writing(error))),
+                Poll::Pending => {
+                    self.held = rest.to_vec();
+                    break;
+                }
+            }
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// Writes and flushes what is held.
+    fn poll_held<W: AsyncWrite + Unpin>(
+        &mut self,
+        writer: &mut W,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while let Some(rest) = self.held.get(self.start..).filter(|rest| !rest.is_empty()) {
+            let taken = ready!(Pin::new(&mut *writer).poll_write(context, rest))?;
+            if taken == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.start = self.start.saturating_add(taken);
+            self.unflushed = true;
+        }
+        self.held = Vec::new();
+        self.start = 0;
+        if self.unflushed {
+            ready!(Pin::new(writer).poll_flush(context))?;
+            self.unflushed = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bytes_go_through_in_order_whatever_the_writer_takes() {
+        let sent: Vec<u8> = (0..300_000_u32).flat_map(u32::to_be_bytes).collect();
+        let (mut near, mut reader) = duplex(10_000);
+        let (mut writer, mut far) = duplex(333);
+        let expected = [b"first".as_slice(), &sent].concat();
+        let send = async {
+            near.write_all(&sent).await.unwrap();
+            near.shutdown().await.unwrap();
+        };
+        let relay = async {
+            let (mut flow, mut moved) = (Flow::new(b"first".to_vec()), 0);
+            poll_fn(|cx| flow.poll(&mut reader, &mut writer, cx, &mut moved)).await.unwrap();
+            assert!(flow.state == State::Ended && flow.is_empty());
+            moved
+        };
+        let receive = async {
+            let mut all = Vec::new();
+            far.read_to_end(&mut all).await.unwrap();
+            all
+        };
+        let ((), moved, received) = tokio::join!(send, relay, receive);
+        assert_eq!(moved, 1_200_000);
+        assert!(received == expected);
+    }
+
+    #[tokio::test]
+    async fn it_holds_no_more_than_a_buffer_for_a_writer_that_takes_nothing() {
+        let (mut near, mut reader) = duplex(1 << 20);
+        let (mut writer, _far) = duplex(1);
+        near.write_all(&vec![7; 1 << 20]).await.unwrap();
+        let (mut flow, mut moved) = (Flow::new(Vec::new()), 0);
+        for _ in 0..10 {
+            let polled = poll_fn(|cx| {
+                Poll::Ready(flow.poll(&mut reader, &mut writer, cx, &mut moved).is_pending())
+            });
+            assert!(polled.await);
+        }
+        assert!(moved <= 64 * 1024 && flow.held.len() <= 64 * 1024, "{moved}");
+    }
+}

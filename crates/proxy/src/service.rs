@@ -1,0 +1,190 @@
+//! The terminator as a program: signals, files that change, the operators' address.
+//!
+//! Must not know: connections. Next: [`crate::run`], which it drives; [`crate::system`].
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::admin::{self, Health};
+use crate::certificates::Certificates;
+use crate::certificates::watch::Watch;
+use crate::config::Config;
+use crate::logs;
+use crate::metrics::Metrics;
+use crate::metrics::labels::Reload;
+use crate::run::{Bound, Proxy};
+use crate::system::signals::{Signal, Signals};
+use crate::system::{limits, notify, privileges, sockets};
+
+/// Serves by `config` until a signal ends it: SIGTERM or SIGINT when the connections have ended, a second one
+/// at once. SIGHUP has the configuration's file and the certificates read again.
+///
+/// To be called before the process has other threads.
+///
+/// # Errors
+/// What keeps it from serving, in one line.
+pub fn run(config: Config) -> Result<()> {
+    let format = if config.log.json { logs::Format::Json } else { logs::Format::Text };
+    let level = logs::level(&config.log.level).map_err(|reason| anyhow!(reason))?;
+    logs::start(format, level).context("nothing can be logged")?;
+    let inherited = sockets::inherited_listeners()?;
+    let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();
+    raise_file_limit(&config);
+    let (user, group) = (config.user.clone(), config.group.clone());
+    let admin = match config.admin {
+        None => None,
+        Some(address) => Some(bind_admin(&config, address, &inherited)?),
+    };
+    let bound = Bound::new(config, &inherited)?;
+    // The threads have what they need of them.
+    drop(inherited);
+    if let Some(user) = user {
+        privileges::drop_privileges(&user, group.as_deref()).context("privileges")?;
+    }
+    privileges::forbid_new_privileges().context("privileges")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(operate(bound, admin))
+}
+
+fn raise_file_limit(config: &Config) {
+    match limits::raise_file_limit() {
+        // A client and its backend.
+        Ok(limit)
+            if limit.soft / 2 < u64::try_from(config.limits.connections).unwrap_or(u64::MAX) =>
+        {
+            let (files, connections) = (limit.soft, config.limits.connections);
+            tracing::warn!(
+                files,
+                connections,
+                "fewer files may be open than connections would need"
+            );
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+    }
+}
+
+fn bind_admin(
+    config: &Config,
+    address: std::net::SocketAddr,
+    inherited: &[TcpListener],
+) -> Result<TcpListener> {
+    let known = inherited.iter().find(|each| each.local_addr().is_ok_and(|own| own == address));
+    let bound = match known {
+        Some(known) => known.try_clone(),
+        None => TcpListener::bind(address),
+    };
+    let bound = bound.and_then(|bound| bound.set_nonblocking(true).map(|()| bound));
+    bound.map_err(|error| {
+        anyhow!(config.place().fault("admin.address", format!("{address}: {error}")))
+    })
+}
+
+async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
+    let mut signals = Signals::new().context("signals")?;
+    let mut proxy = bound.start()?;
+    let health = Health::new();
+    if let Some(listener) = admin {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (metrics, health) = (Arc::clone(proxy.metrics()), Arc::clone(&health));
+        tokio::spawn(admin::serve(listener, metrics, health));
+    }
+    let mut watches = watch(&proxy);
+    let threads = proxy.config().workers;
+    health.serving(proxy.addresses().len().saturating_mul(threads));
+    for address in proxy.addresses() {
+        tracing::info!(listener = %address, threads, "listening");
+    }
+    notify::ready();
+    let alive = notify::watchdog_interval();
+    let mut watchdog = tokio::time::interval(alive.unwrap_or(Duration::from_secs(3600)));
+    let mut draining = false;
+    loop {
+        tokio::select! {
+            _ = watchdog.tick() => if alive.is_some() { notify::alive() },
+            more = proxy.thread_ended() => {
+                if !more {
+                    return proxy.wait();
+                }
+                if !draining {
+                    // The service manager starts it anew, and whole.
+                    tracing::error!("a thread has ended that was not told to");
+                    health.listener_lost();
+                    draining = true;
+                    proxy.drain();
+                }
+            }
+            signal = signals.next() => match signal {
+                Signal::Reload if !draining => {
+                    notify::reloading();
+                    reload(&mut proxy);
+                    watches = watch(&proxy);
+                    notify::ready();
+                }
+                Signal::Reload => tracing::warn!("nothing is read again while the process ends"),
+                Signal::Drain if !draining => {
+                    draining = true;
+                    watches.clear();
+                    health.draining();
+                    notify::stopping();
+                    notify::extend_timeout(proxy.config().drain);
+                    let connections = proxy.connections();
+                    tracing::info!(connections, "no new connections; ending when these have");
+                    proxy.drain();
+                }
+                Signal::Drain | Signal::Stop => {
+                    tracing::info!(connections = proxy.connections(), "ending at once");
+                    proxy.stop();
+                    draining = true;
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong leaves what it would replace as it was.
+fn reload(proxy: &mut Proxy) {
+    let metrics = Arc::clone(proxy.metrics());
+    if let Some(file) = proxy.config().file.clone() {
+        let reloaded = Config::load(&file).and_then(|config| proxy.reload(config));
+        metrics.reloaded(Reload::Configuration, reloaded.is_ok());
+        match reloaded {
+            Ok(()) => tracing::info!("configuration read again"),
+            Err(fault) => tracing::error!(error = %fault, "the configuration stays as it was"),
+        }
+    }
+    for certificates in proxy.certificates() {
+        let changes = certificates.reload();
+        changes.log();
+        metrics.reloaded(Reload::Certificates, changes.problems.is_empty());
+    }
+}
+
+/// How often certificates' files are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+
+fn watch(proxy: &Proxy) -> Vec<Watch> {
+    let all = proxy.certificates();
+    publish(proxy.metrics(), &all);
+    let mut watches = Vec::new();
+    for certificates in &all {
+        let (metrics, others) = (Arc::clone(proxy.metrics()), all.clone());
+        let changed = move |changes: &crate::certificates::Changes| {
+            changes.log();
+            metrics.reloaded(Reload::Certificates, changes.problems.is_empty());
+            publish(&metrics, &others);
+        };
+        match Watch::start(Arc::clone(certificates), LOOK, changed) {
+            Ok(watch) => watches.push(watch),
+            Err(error) => tracing::error!(%error, "certificates are not watched"),
+        }
+    }
+    watches
+}
+
+fn publish(metrics: &Metrics, certificates: &[Arc<Certificates>]) {
+    metrics.set_certificates(certificates.iter().flat_map(|each| each.expiries()).collect());
+}

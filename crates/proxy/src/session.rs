@@ -1,0 +1,225 @@
+//! A connection after its handshake: the part that lasts, and so the part that has to be small.
+//!
+//! While it waits it holds the two halves of TLS, two sockets, and no buffer; after some quiet seconds the
+//! expanded keys go too. Must not know: handshakes. Next: [`crate::relay`], [`crate::sweep`].
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tercel_tokio::TlsStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::backend::BackendStream;
+use crate::lend::lend;
+use crate::limits::Permit;
+use crate::relay::{Broken, Flow};
+use crate::sweep::{Due, Registered};
+use crate::worker::Hub;
+
+/// A connection that is established with a client, and perhaps with a backend.
+pub(crate) struct Session {
+    client: TlsStream<TcpStream>,
+    backend: Option<BackendStream>,
+    up: Flow,
+    down: Flow,
+    entry: Registered,
+    hub: Rc<Hub>,
+    /// The protocol is one of requests and answers, in which who is quiet after an answer is idle.
+    http: bool,
+    /// The client was the last to send.
+    client_spoke: bool,
+    half_closed: bool,
+    _permit: Permit,
+}
+
+/// Why a session is over.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// Both sides have said that they are done.
+    Done,
+    /// Nothing moved for too long.
+    Idle,
+    /// The process is to end, and this connection is between two requests.
+    Drained,
+    /// The client broke off, or the protocol was broken.
+    Client(io::Error),
+    /// The backend broke off.
+    Backend(io::Error),
+}
+
+/// How long a client that is told goodbye has to take it.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+impl Session {
+    /// `first` goes to the backend ahead of what the client sends from now on.
+    pub(crate) fn new(
+        client: TlsStream<TcpStream>,
+        first: Vec<u8>,
+        http: bool,
+        hub: Rc<Hub>,
+        permit: Permit,
+    ) -> Box<Self> {
+        let timeouts = hub.timeouts();
+        let entry = hub.sweep.register(timeouts.idle, timeouts.park);
+        Box::new(Self {
+            client,
+            backend: None,
+            up: Flow::new(first),
+            down: Flow::new(Vec::new()),
+            entry,
+            hub,
+            http,
+            client_spoke: false,
+            half_closed: false,
+            _permit: permit,
+        })
+    }
+
+    /// What the thread's connections share.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Waits until the client has sent something, which is kept for the backend.
+    pub(crate) async fn first_byte(&mut self) -> Result<(), End> {
+        poll_fn(|context| self.poll_first_byte(context)).await
+    }
+
+    /// Moves bytes between the client and this backend until there is an end of it.
+    pub(crate) async fn relay(&mut self, backend: BackendStream) -> End {
+        self.backend = Some(backend);
+        self.entry.moved();
+        poll_fn(|context| self.poll_relay(context)).await
+    }
+
+    /// Ends both connections in the way that the reason calls for.
+    pub(crate) async fn close(mut self: Box<Self>, end: &End) {
+        let backend = self.backend.take();
+        match end {
+            // The client gets no close_notify from a backend that broke off, nor a backend an orderly end from
+            // such a client: each has to see that something is missing. RFC 9846 6.1
+            End::Client(_) => reset(backend),
+            End::Done | End::Backend(_) => {}
+            End::Idle | End::Drained if self.up.is_empty() && self.down.is_empty() => {
+                drop(backend);
+                self.say_goodbye().await;
+            }
+            End::Idle | End::Drained => reset(backend),
+        }
+    }
+
+    /// Sends close_notify and waits a moment for the client to close, because a socket that is closed with
+    /// something unread in it takes back what was sent.
+    pub(crate) async fn say_goodbye(&mut self) {
+        let goodbye = async {
+            self.client.shutdown().await?;
+            let mut rest = [0; 256];
+            while self.client.read(&mut rest).await? > 0 {}
+            io::Result::Ok(())
+        };
+        // Who does not listen is not told.
+        let _ = tokio::time::timeout(GOODBYE, Box::pin(goodbye)).await;
+    }
+
+    fn poll_first_byte(&mut self, context: &mut Context<'_>) -> Poll<Result<(), End>> {
+        if let Some(end) = self.due() {
+            return Poll::Ready(Err(end));
+        }
+        // It has asked for nothing yet.
+        if self.hub.is_draining() {
+            return Poll::Ready(Err(End::Drained));
+        }
+        let Self { client, up, .. } = self;
+        let polled = lend(|buffer| {
+            let mut piece = ReadBuf::new(buffer);
+            ready!(Pin::new(client).poll_read(context, &mut piece))?;
+            up.push(piece.filled());
+            Poll::Ready(io::Result::Ok(piece.filled().len()))
+        });
+        match polled {
+            Poll::Pending => {
+                self.entry.wake_me(context.waker());
+                Poll::Pending
+            }
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(End::Done)),
+            Poll::Ready(Ok(count)) => {
+                self.client_spoke = true;
+                self.hub.shard.received(u64::try_from(count).unwrap_or(0));
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(End::Client(error))),
+        }
+    }
+
+    fn poll_relay(&mut self, context: &mut Context<'_>) -> Poll<End> {
+        if let Some(end) = self.due() {
+            return Poll::Ready(end);
+        }
+        let Self { client, backend: Some(backend), up, down, .. } = self else {
+            return Poll::Ready(End::Done);
+        };
+        let (mut received, mut sent) = (0, 0);
+        let upward = up.poll(client, backend, context, &mut received);
+        let downward = down.poll(backend, client, context, &mut sent);
+        if received > 0 || sent > 0 {
+            self.client_spoke = received > 0 && sent == 0;
+            self.hub.shard.received(received);
+            self.hub.shard.sent(sent);
+            self.entry.moved();
+        }
+        match (upward, downward) {
+            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(End::Done),
+            (Poll::Ready(Err(Broken::Reading(error))), _)
+            | (_, Poll::Ready(Err(Broken::Writing(error)))) => {
+                return Poll::Ready(End::Client(error));
+            }
+            (Poll::Ready(Err(Broken::Writing(error))), _)
+            | (_, Poll::Ready(Err(Broken::Reading(error)))) => {
+                return Poll::Ready(End::Backend(error));
+            }
+            (upward, downward) => {
+                if (upward.is_ready() || downward.is_ready()) && !self.half_closed {
+                    self.half_closed = true;
+                    self.entry.set_limit(self.hub.timeouts().half_closed);
+                }
+            }
+        }
+        self.entry.wake_me(context.waker());
+        Poll::Pending
+    }
+
+    /// What the sweep has found to be due.
+    fn due(&mut self) -> Option<End> {
+        match self.entry.take_due() {
+            Some(Due::End) => return Some(End::Idle),
+            Some(Due::Park) => self.client.park(),
+            None => {}
+        }
+        let between_requests = self.http
+            && !self.client_spoke
+            && self.up.is_empty()
+            && self.down.is_empty()
+            && self.backend.is_some();
+        let drained = self.hub.is_draining()
+            && between_requests
+            && self.entry.is_quiet_for(self.hub.quiet_enough());
+        drained.then_some(End::Drained)
+    }
+}
+
+fn reset(backend: Option<BackendStream>) {
+    if let Some(backend) = backend {
+        backend.reset();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.hub.shard.closed();
+    }
+}

@@ -1,0 +1,118 @@
+//! Listening sockets that were opened by somebody else: a socket unit of systemd, or `systemfd`.
+//!
+//! With them the process needs no privileges for port 443, and none is refused while it is restarted: the queue is the manager's.
+//!
+//! Must not know: who connects. Next: [`super::notify`].
+
+use std::io;
+use std::net::TcpListener;
+
+use listenfd::ListenFd;
+
+/// A listening socket that was there before the process.
+#[derive(Debug)]
+pub struct Inherited {
+    /// Its name: `FileDescriptorName=` of the socket unit, or the unit's own name.
+    pub name: Option<String>,
+    /// The socket, in nonblocking mode.
+    pub listener: TcpListener,
+}
+
+/// The listening sockets that were handed over, in their order; none if there was nobody to do so. They are taken: a second call
+/// finds none.
+///
+/// To be called before any thread is started: it removes variables from the environment, so that no child thinks they are for it.
+///
+/// # Errors
+/// If what was handed over is not a stream socket of IPv4 or IPv6.
+pub fn inherited_listeners() -> io::Result<Vec<Inherited>> {
+    // Read first: who takes the sockets leaves the names alone.
+    let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+    let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
+    let mut sockets = ListenFd::from_env();
+    let mut inherited = Vec::new();
+    for index in 0..sockets.len() {
+        let name = names.next().flatten();
+        let refused = |error: io::Error| {
+            let named = name.as_deref().unwrap_or("without a name");
+            let text = format!("inherited socket {index} ({named}): {error}");
+            io::Error::new(error.kind(), text)
+        };
+        let Some(listener) = sockets.take_tcp_listener(index).map_err(refused)? else { continue };
+        listener.set_nonblocking(true).map_err(refused)?;
+        inherited.push(Inherited { name, listener });
+    }
+    Ok(inherited)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpStream;
+    use std::os::fd::AsRawFd;
+
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+    use super::*;
+    use crate::testing::{in_child, run_in_child};
+
+    /// Makes the child inherit a socket, as a service manager does, but at the number it has here.
+    fn hand_over(command: &mut std::process::Command, socket: &impl AsRawFd, names: &str) {
+        let number = socket.as_raw_fd().to_string();
+        command.env("LISTEN_FDS", "1").env("LISTEN_FDS_FIRST_FD", number);
+        command.env("LISTEN_FDNAMES", names);
+    }
+
+    fn keep_across_exec(socket: &impl std::os::fd::AsFd) {
+        fcntl(socket, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+    }
+
+    #[test]
+    fn a_socket_is_taken_over_with_its_name() {
+        if in_child() {
+            let inherited = inherited_listeners().unwrap();
+            assert_eq!(inherited.len(), 1);
+            assert_eq!(inherited[0].name.as_deref(), Some("https"));
+            // In nonblocking mode, so the test's connection is there already or this fails.
+            drop(inherited[0].listener.accept().unwrap());
+            assert!(inherited_listeners().unwrap().is_empty(), "taken once");
+            assert!(std::env::var_os("LISTEN_FDS").is_none());
+            return;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        keep_across_exec(&listener);
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        run_in_child("system::sockets::tests::a_socket_is_taken_over_with_its_name", |command| {
+            hand_over(command, &listener, "https");
+        });
+        assert_eq!(client.read(&mut [0]).unwrap(), 0, "accepted and closed by the child");
+    }
+
+    #[test]
+    fn what_is_no_listener_is_named() {
+        if in_child() {
+            let error = inherited_listeners().unwrap_err().to_string();
+            assert!(error.contains("inherited socket 0 (metrics)"), "{error}");
+            return;
+        }
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        keep_across_exec(&socket);
+        run_in_child("system::sockets::tests::what_is_no_listener_is_named", |command| {
+            hand_over(command, &socket, "metrics");
+        });
+    }
+
+    #[test]
+    fn sockets_for_another_process_are_left_alone() {
+        if in_child() {
+            assert!(inherited_listeners().unwrap().is_empty());
+            return;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        keep_across_exec(&listener);
+        run_in_child("system::sockets::tests::sockets_for_another_process_are_left_alone", |command| {
+            hand_over(command, &listener, "https");
+            command.env("LISTEN_PID", "1");
+        });
+    }
+}
