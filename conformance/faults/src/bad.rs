@@ -57,7 +57,7 @@ pub(crate) enum Kind {
     BackendCloses,
     /// Asks for a name whose backend resets instead of answering.
     BackendResets,
-    /// Asks for a name whose backend neither reads nor answers.
+    /// Asks for a name whose backend does not answer.
     BackendSilent,
 }
 
@@ -73,8 +73,6 @@ pub(crate) enum Version {
 pub(crate) enum Fate {
     /// Its handshake fails, or does not begin, and that is counted.
     Refused,
-    /// The same, unless its connection was gone before it could be accepted.
-    RefusedOrGone,
     /// Its handshake succeeds. What comes later is its own business.
     Connected,
     /// Its handshake succeeds, and a failure of the backend is counted.
@@ -97,11 +95,11 @@ impl Kind {
         Self::HalfOpen,
         Self::SlowLoris(Version::Tls12),
         Self::SlowLoris(Version::Tls13),
+        Self::Garbage,
         Self::Resets(Version::Tls12),
         Self::Resets(Version::Tls13),
         Self::Closes(Version::Tls12),
         Self::Closes(Version::Tls13),
-        Self::Garbage,
         Self::LargeRecord,
         Self::EndlessHello,
         Self::OldVersion,
@@ -109,11 +107,11 @@ impl Kind {
         Self::ResetsOnceConnected,
         Self::ResetsInAnswer,
         Self::LeavesAtOnce,
-        Self::NeverReads,
         Self::BackendDown,
-        Self::BackendSlow,
         Self::BackendCloses,
         Self::BackendResets,
+        Self::NeverReads,
+        Self::BackendSlow,
         Self::BackendSilent,
     ];
 
@@ -145,7 +143,6 @@ impl Kind {
 
     pub(crate) fn fate(self) -> Fate {
         match self {
-            Self::Resets(_) => Fate::RefusedOrGone,
             Self::ResetsOnceConnected
             | Self::ResetsInAnswer
             | Self::LeavesAtOnce
@@ -156,6 +153,12 @@ impl Kind {
             Self::BackendDown | Self::BackendResets => Fate::BackendFails,
             _ => Fate::Refused,
         }
+    }
+
+    /// Whether it waits until a time limit ends it.
+    pub(crate) fn waits(self) -> bool {
+        use Kind::{BackendSilent, BackendSlow, Garbage, HalfOpen, NeverReads, SlowLoris};
+        matches!(self, HalfOpen | SlowLoris(_) | Garbage | NeverReads | BackendSlow | BackendSilent)
     }
 
     /// The version whose handshake is cut after each of its bytes.
@@ -310,7 +313,7 @@ impl Means {
     /// Whoever does not read is given up: of what was asked for, not all comes any more.
     async fn never_read(&self, source: IpAddr) -> io::Result<Seen> {
         let mut stream = self.ask(source, setting::GOOD, LARGE).await?;
-        sleep(IDLE + PATIENCE / 2).await;
+        sleep(IDLE + Duration::from_secs(2)).await;
         let all = timeout(PATIENCE, http::answer(&mut stream)).await;
         match all {
             Ok(Err(_)) => Ok(Seen::Ended),

@@ -42,8 +42,8 @@ pub(crate) fn run(
     let load = Load::start(clients, roots)?;
     let plan = Plan {
         name: format!("half-open, {FILES} files"),
-        clients: (0..4 * FILES).map(|number| (Kind::HalfOpen, number)).collect(),
-        at_once: 4 * FILES,
+        clients: (0..2 * FILES).map(|number| (Kind::HalfOpen, number)).collect(),
+        at_once: 2 * FILES,
         one_address: false,
     };
     let mut line = phase::run(plan, runtime, &Arc::new(means), &proxy, &load)?;

@@ -66,12 +66,15 @@ fn main() -> Result<ExitCode> {
         .with_context(|| format!("no program at {}", options.tercel.display()))?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let mut setting = runtime.block_on(Setting::start(&program))?;
+    // Backends must not suffer from what clients do to this process.
+    let behind =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let mut setting = behind.block_on(Setting::start(&program))?;
     let roots = proxy::roots(&setting.authority.root_pem())?;
     let means = Arc::new(runtime.block_on(means(setting.target, &roots))?);
     let idle_files = setting.proxy.vitals()?.files;
     let start = Instant::now();
-    let clients = if options.quick { 1500 } else { options.clients };
+    let clients = if options.quick { 3000 } else { options.clients };
     let wanted =
         |kind: &Kind| options.filter.as_ref().is_none_or(|filter| kind.name().contains(filter));
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(wanted).collect();
@@ -83,16 +86,17 @@ fn main() -> Result<ExitCode> {
         println!("{}", verdict::short(&line));
         lines.push(line);
     };
-    let warm_up = plan("warm up", mixed(&kinds, 8 * kinds.len()), 100);
+    let warm_up = plan("warm up", mixed(&kinds, 4 * kinds.len()), 100);
     done(phase::run(warm_up, &runtime, &means, &setting.proxy, &load)?);
     let level = Level::now(&setting.proxy)?;
-    for plan in plans(&kinds, &means, clients) {
+    for plan in plans(&kinds, &means, clients, options.quick) {
         done(phase::run(plan, &runtime, &means, &setting.proxy, &load)?);
     }
     // One for each of the two handshakes whose length was taken.
     let mut extra = 2;
     if options.filter.is_none() {
-        let folder = certificates::run(&setting, &runtime, &load, &roots, &mut extra)?;
+        let folder =
+            certificates::run(&setting, &runtime, &load, &roots, options.quick, &mut extra)?;
         folder.into_iter().for_each(&mut done);
         done(files::run(&setting, &runtime, &means, &roots)?);
         println!("absent: clocks that jump: nothing here can bend the time of a process");
@@ -104,16 +108,26 @@ fn main() -> Result<ExitCode> {
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// First each kind by itself, then all of them mixed for what is left.
-fn plans(kinds: &[Kind], means: &Means, clients: usize) -> Vec<Plan> {
-    let share = clients / (2 * kinds.len());
-    let mut plans = Vec::new();
+/// First each kind by itself, then all of them mixed for what is left. A quick run lets those wait together
+/// that wait for a time limit.
+fn plans(kinds: &[Kind], means: &Means, clients: usize, quick: bool) -> Vec<Plan> {
+    let share = clients / (3 * kinds.len());
+    let mut plans: Vec<Plan> = Vec::new();
     for &kind in kinds {
         // Each byte of a handshake at least once, where there are clients enough.
         let count = kind.cut().map_or(share, |version| means.length(version).min(share * 4));
         let step = kind.cut().map_or(1, |version| means.length(version).div_ceil(count).max(1));
         let clients = (0..count).map(|number| (kind, number * step)).collect();
-        plans.push(plan(kind.name(), clients, 400));
+        let together =
+            quick && kind.waits() && plans.last().is_some_and(|last| last.clients[0].0.waits());
+        match plans.last_mut() {
+            Some(last) if together => {
+                last.name += ", ";
+                last.name += kind.name();
+                last.clients.extend::<Vec<_>>(clients);
+            }
+            _ => plans.push(plan(kind.name(), clients, 400)),
+        }
     }
     if kinds.contains(&Kind::HalfOpen) {
         let flood = |count: usize| (0..count).map(|number| (Kind::HalfOpen, number)).collect();
@@ -122,7 +136,7 @@ fn plans(kinds: &[Kind], means: &Means, clients: usize) -> Vec<Plan> {
         plans.push(Plan { one_address: true, ..one });
     }
     let so_far: usize = plans.iter().map(|plan| plan.clients.len()).sum();
-    plans.push(plan("mixed", mixed(kinds, clients.saturating_sub(so_far)), 600));
+    plans.push(plan("mixed", mixed(kinds, clients.saturating_sub(so_far)), 400));
     plans
 }
 
@@ -159,9 +173,9 @@ fn good_clients(target: SocketAddr) -> Vec<good::Kind> {
 /// Bad clients do not resume, so that their handshakes have the same length each time.
 async fn means(target: SocketAddr, roots: &Roots) -> Result<Means> {
     let config = |version| {
-        // Small shares, so that there are fewer bytes to stop after.
+        // A small share, so that there are fewer bytes to stop after; the other one is the certificate's curve.
         let builder = ClientConfig::builder().roots(roots.clone()).versions(&[version]);
-        builder.groups(&[NamedGroup::X25519]).without_resumption().build()
+        builder.groups(&[NamedGroup::X25519, NamedGroup::SECP256R1]).without_resumption().build()
     };
     let mut means = Means {
         target,

@@ -46,8 +46,6 @@ pub(crate) struct Line {
     /// Handshakes that failed or did not begin, by reason.
     pub(crate) refused: BTreeMap<String, u64>,
     pub(crate) backend_failures: u64,
-    /// Those among the clients whose connection may be gone before it can be accepted.
-    pub(crate) may_be_gone: usize,
     /// It was another terminator's turn.
     pub(crate) apart: bool,
     /// What should have been otherwise.
@@ -73,7 +71,6 @@ impl Line {
             peak: 0,
             refused: BTreeMap::new(),
             backend_failures: 0,
-            may_be_gone: 0,
             apart: false,
             faults,
         }
@@ -145,7 +142,6 @@ pub(crate) fn run(
         good_failed: failures(&good),
         slowest: percentile(&good, 99),
         peak: peak.end(),
-        may_be_gone: usize::try_from(expected.gone)?,
         apart: false,
         refused: reasons(&before, &after),
         backend_failures: Counts::of(&after).backend_failures
@@ -175,8 +171,6 @@ pub(crate) fn percentile(good: &[Outcome], percent: usize) -> Duration {
 #[derive(Debug)]
 struct Expected {
     refused: u64,
-    /// Among the refused, those that may be gone before they can be accepted.
-    gone: u64,
     connected: u64,
     backend_failures: u64,
 }
@@ -187,8 +181,7 @@ impl Expected {
             clients.iter().filter(|(kind, _)| fates.contains(&kind.fate())).count() as u64
         };
         Self {
-            refused: count(&[Fate::Refused, Fate::RefusedOrGone]),
-            gone: count(&[Fate::RefusedOrGone]),
+            refused: count(&[Fate::Refused]),
             connected: count(&[Fate::Connected, Fate::BackendFails]),
             backend_failures: count(&[Fate::BackendFails]),
         }
@@ -198,7 +191,7 @@ impl Expected {
         let (before, after) = (Counts::of(before), Counts::of(after));
         let mut missing = Vec::new();
         let refused = after.refused - before.refused;
-        if refused > self.refused || refused + self.gone < self.refused {
+        if refused != self.refused {
             missing.push(format!("{refused} refusals counted for {}", self.refused));
         }
         // Good clients are connected as well.
@@ -241,7 +234,7 @@ async fn send(
             Ok((_, Ok(Seen::Left | Seen::Ended))) => continue,
             Ok((kind, Ok(Seen::Wrong(what)))) => format!("{}: {what}", kind.name()),
             // To be cut off is what they have deserved.
-            Ok((kind, Err(_))) if matches!(kind.fate(), Fate::Refused | Fate::RefusedOrGone) => {
+            Ok((kind, Err(_))) if kind.fate() == Fate::Refused => {
                 continue;
             }
             Ok((kind, Err(error))) => format!("{}: {error}", kind.name()),

@@ -15,7 +15,7 @@ use tercel_harness::ports::free_port;
 use tercel_harness::proxy::Proxy;
 
 /// How long a handshake may take.
-pub(crate) const HANDSHAKE: Duration = Duration::from_secs(2);
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(3);
 /// How long a connection may be idle.
 pub(crate) const IDLE: Duration = Duration::from_secs(3);
 /// How many connections one address may have.

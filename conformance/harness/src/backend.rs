@@ -28,7 +28,7 @@ pub enum Behaviour {
     ClosesEarly,
     /// Resets the connection as soon as the first byte has come.
     Resets,
-    /// Reads nothing and says nothing.
+    /// Says nothing.
     Silent,
 }
 
@@ -51,6 +51,9 @@ struct Book {
 
 /// Paths under this are asked for once, or something was replayed.
 pub const ONCE: &str = "/once/";
+
+/// What long answers consist of.
+static FILLING: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 impl Backend {
     /// Listens on a port of 127.0.0.1 and serves there, under this name. Within a runtime.
@@ -131,10 +134,7 @@ async fn serve(
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     if behaviour == Behaviour::Silent {
-        // Until the other side is gone, as far as that can be seen without reading.
-        while stream.peek(&mut [0]).await? > 0 {
-            sleep(Duration::from_millis(50)).await;
-        }
+        while stream.read(&mut [0; 4096]).await? > 0 {}
         return Ok(());
     }
     let mut bytes = Vec::new();
@@ -158,15 +158,20 @@ async fn serve(
         if let Behaviour::Slow(time) = behaviour {
             sleep(time).await;
         }
-        let body = match path.strip_prefix("/bytes/").and_then(|count| count.parse().ok()) {
-            Some(count) => vec![b'x'; count],
-            None => format!("{name} {number} {path}\n").into_bytes(),
-        };
-        let head_of_answer = format!(
-            "HTTP/1.1 200 OK\r\nX-Backend: {name}\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(&[head_of_answer.as_bytes(), &body].concat()).await?;
+        let body = format!("{name} {number} {path}\n").into_bytes();
+        let many = path.strip_prefix("/bytes/").and_then(|count| count.parse::<usize>().ok());
+        let length = many.unwrap_or(body.len());
+        let head_of_answer =
+            format!("HTTP/1.1 200 OK\r\nX-Backend: {name}\r\nContent-Length: {length}\r\n\r\n");
+        stream
+            .write_all(&[head_of_answer.as_bytes(), &body[..body.len().min(length)]].concat())
+            .await?;
+        let mut left = length.saturating_sub(body.len());
+        while left > 0 {
+            let chunk = left.min(FILLING.len());
+            stream.write_all(&FILLING[..chunk]).await?;
+            left -= chunk;
+        }
         if field(&head, "connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {
             return stream.shutdown().await;
         }
