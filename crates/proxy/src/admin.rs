@@ -100,7 +100,11 @@ impl Health {
 ///
 /// # Errors
 /// None that end it: a failed `accept` is tried again after a pause.
-pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Arc<Health>) -> Infallible {
+pub async fn serve(
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+) -> Infallible {
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
     // Dropped with this future, and with it the connections.
     let mut connections = tokio::task::JoinSet::new();

@@ -12,9 +12,9 @@
 pub mod layout;
 mod pair;
 pub mod problem;
-pub mod watch;
 #[cfg(test)]
 mod tests;
+pub mod watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,7 +73,9 @@ impl Changes {
 
     /// One event for each change and each problem.
     pub fn log(&self) {
-        for (files, what) in [(&self.added, "added"), (&self.replaced, "replaced"), (&self.removed, "removed")] {
+        for (files, what) in
+            [(&self.added, "added"), (&self.replaced, "replaced"), (&self.removed, "removed")]
+        {
             for file in files {
                 tracing::info!(?file, "certificate {what}");
             }
@@ -113,7 +115,8 @@ impl Certificates {
     pub fn load(source: Source) -> Result<(Self, Changes), Problem> {
         let mut state = State::default();
         let changes = state.read(&source, UnixTime::now(), Expired::Shown);
-        let of_time = |reason: &Reason| matches!(reason, Reason::Expired(_) | Reason::NotYetValid(_));
+        let of_time =
+            |reason: &Reason| matches!(reason, Reason::Expired(_) | Reason::NotYetValid(_));
         if let Some(problem) = changes.problems.iter().find(|problem| !of_time(&problem.reason)) {
             return Err(problem.clone());
         }
@@ -154,8 +157,10 @@ impl Certificates {
     #[must_use]
     pub fn expiries(&self) -> Vec<Expiry> {
         let of_pair = |((_, file), loaded): (&Id, &Loaded)| {
-            let (file, not_after) = (file.to_string_lossy().into_owned(), loaded.pair.not_after.as_secs());
-            let of_name = |name: &String| Expiry { name: name.clone(), file: file.clone(), not_after };
+            let (file, not_after) =
+                (file.to_string_lossy().into_owned(), loaded.pair.not_after.as_secs());
+            let of_name =
+                |name: &String| Expiry { name: name.clone(), file: file.clone(), not_after };
             loaded.pair.names.iter().map(of_name).collect::<Vec<_>>()
         };
         self.state().pairs.iter().flat_map(of_pair).collect()
@@ -252,7 +257,8 @@ impl State {
             Err(problem) if expired == Expired::Refused => return Err(problem),
             other => other.err(),
         };
-        let new = self.pairs.insert(id.clone(), Loaded { files: files.clone(), digest, pair }).is_none();
+        let new =
+            self.pairs.insert(id.clone(), Loaded { files: files.clone(), digest, pair }).is_none();
         Ok(Some(Taken { new, warning }))
     }
 

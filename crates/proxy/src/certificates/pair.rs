@@ -68,12 +68,14 @@ impl Bytes {
 
     pub(super) fn parse(self, files: &Files) -> Result<Pair, Problem> {
         let of_chain = |reason| Problem::new(&files.chain, reason);
-        let chain = load_certs_pem(&self.chain).map_err(|error| of_chain(Reason::Certificate(error)))?;
+        let chain =
+            load_certs_pem(&self.chain).map_err(|error| of_chain(Reason::Certificate(error)))?;
         let key = load_key_pem(&self.key.0)
             .map_err(|error| Problem::new(&files.key, Reason::Key(error)))?;
         let mismatch = |error| of_chain(Reason::Credential { key: files.key.clone(), error });
         let bad_leaf = || mismatch(CredentialError::BadCertificate);
-        let leaf = chain.first().ok_or_else(|| of_chain(Reason::Certificate(PemError::NothingFound)))?;
+        let leaf =
+            chain.first().ok_or_else(|| of_chain(Reason::Certificate(PemError::NothingFound)))?;
         let summary = CertificateSummary::new(leaf).map_err(|_| bad_leaf())?;
         let credential = Credential::new(chain, &key).map_err(mismatch)?;
         let mut names = summary.dns_names;

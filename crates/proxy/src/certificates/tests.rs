@@ -104,8 +104,12 @@ fn of_several_for_a_name_ecdsa_goes_before_rsa() {
     put_pair(folder.path(), "a-rsa", &made_by("both.test", &rsa, |_| ()));
     put_pair(folder.path(), "b-ecdsa", &made("both.test"));
     let certificates = loaded(&folder);
-    let kinds: Vec<_> =
-        certificates.state().credentials().iter().map(|each| format!("{:?}", each.kind())).collect();
+    let kinds: Vec<_> = certificates
+        .state()
+        .credentials()
+        .iter()
+        .map(|each| format!("{:?}", each.kind()))
+        .collect();
     assert_eq!(kinds, ["EcdsaP256", "Rsa"]);
 }
 
@@ -133,11 +137,19 @@ fn what_is_wrong_at_the_start_is_told_with_the_files_name() {
     let cases: [(&str, Vec<(&str, &str)>, &str); 8] = [
         ("empty", vec![], "no certificate with its key"),
         ("no certificate", vec![("x.key", &good.key)], "x.key\": there is no x.crt or x.pem"),
-        ("no key", vec![("fullchain.pem", &good.chain)], "fullchain.pem\": there is no privkey.pem"),
+        (
+            "no key",
+            vec![("fullchain.pem", &good.chain)],
+            "fullchain.pem\": there is no privkey.pem",
+        ),
         ("no chain", vec![("privkey.pem", &good.key)], "privkey.pem\": there is no fullchain.pem"),
         ("half", vec![("x.crt", half), ("x.key", &good.key)], "x.crt\": no certificate: "),
         ("empty key", vec![("x.crt", &good.chain), ("x.key", "")], "x.key\": no private key: "),
-        ("mismatch", vec![("x.crt", &other.chain), ("x.key", &good.key)], "x.crt\": the private key does not"),
+        (
+            "mismatch",
+            vec![("x.crt", &other.chain), ("x.key", &good.key)],
+            "x.crt\": the private key does not",
+        ),
         ("a folder", vec![("x.crt/y", ""), ("x.key", &good.key)], "x.key\": there is no x.crt"),
     ];
     for (case, files, says) in cases {
@@ -214,7 +226,10 @@ fn bad_files_leave_what_was_good_and_are_told_once() {
     put_pair(folder.path(), "b", &made("b2.test"));
     let changes = certificates.reload();
     assert_eq!(changes.problems.len(), 1);
-    assert!(matches!(changes.problems[0].reason, Reason::Certificate(PemError::Malformed | PemError::NotBase64)));
+    assert!(matches!(
+        changes.problems[0].reason,
+        Reason::Certificate(PemError::Malformed | PemError::NotBase64)
+    ));
     assert_eq!(changes.replaced, [folder.path().join("b.crt")], "one bad pair holds up no other");
     assert_eq!(leaf(&certificates, "a.test"), shown);
     let again = certificates.reload();

@@ -30,7 +30,6 @@ pub struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-
 impl Watch {
     /// Looks every `interval` and tells `changed` what each reload changed, or found wrong, if it did.
     ///
@@ -110,7 +109,8 @@ impl Watcher {
         let changes = self.certificates.reload();
         self.read = self.seen.clone();
         self.looks = 0;
-        let news = changes.any() || !changes.problems.is_empty() || !changes.exposed_keys.is_empty();
+        let news =
+            changes.any() || !changes.problems.is_empty() || !changes.exposed_keys.is_empty();
         news.then_some(changes)
     }
 }

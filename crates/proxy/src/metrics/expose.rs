@@ -140,7 +140,9 @@ impl Sums {
         let help = "Handshakes completed, by version, suite, group and outcome.";
         let mut metric = counters(to, "tercel_handshakes", help)?;
         let (mut hits, mut misses) = (0_u64, 0_u64);
-        for (cell, &count) in Handshake::all().zip(&self.handshakes).filter(|(_, count)| **count > 0) {
+        for (cell, &count) in
+            Handshake::all().zip(&self.handshakes).filter(|(_, count)| **count > 0)
+        {
             let of_kind = if cell.outcome == Outcome::Full { &mut misses } else { &mut hits };
             *of_kind = of_kind.saturating_add(count);
             let labels = [
@@ -167,9 +169,11 @@ impl Sums {
             ];
             labelled(&mut metric, &labels, count)?;
         }
-        let (name, help) = ("tercel_handshake_retries", "Handshakes that took a HelloRetryRequest.");
+        let (name, help) =
+            ("tercel_handshake_retries", "Handshakes that took a HelloRetryRequest.");
         counter(to, name, help, None, self.retried)?;
-        let (name, help) = ("tercel_early_data_rejected", "Handshakes whose early data was rejected.");
+        let (name, help) =
+            ("tercel_early_data_rejected", "Handshakes whose early data was rejected.");
         counter(to, name, help, None, self.early_data_rejected)?;
         let help = "From a connection's acceptance to the end of its handshake.";
         histogram(to, "tercel_handshake_duration", help, &self.handshake_duration)

@@ -82,7 +82,8 @@ impl Metrics {
     /// Says which certificates are shown from now on. Of two for one name and file the sooner end counts.
     pub fn set_certificates(&self, mut certificates: Vec<Expiry>) {
         certificates.sort();
-        certificates.dedup_by(|later, first| (&later.name, &later.file) == (&first.name, &first.file));
+        certificates
+            .dedup_by(|later, first| (&later.name, &later.file) == (&first.name, &first.file));
         self.rare().certificates = certificates;
     }
 

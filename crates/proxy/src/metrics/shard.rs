@@ -74,7 +74,8 @@ impl Shard {
         let suite = place(CipherSuite::NAMED, Some(facts.cipher_suite));
         let group = place(NamedGroup::NAMED, facts.group);
         if let Some(version) = version {
-            self.handshakes.one(Handshake { version, suite, group, outcome: Outcome::of(facts) }.place());
+            self.handshakes
+                .one(Handshake { version, suite, group, outcome: Outcome::of(facts) }.place());
         }
         self.handshake_duration.observe(duration);
         if facts.retried {

@@ -30,7 +30,9 @@ pub fn drop_privileges(user: &str, group: Option<&str>) -> io::Result<()> {
             return Ok(());
         }
         let us = geteuid();
-        return Err(refused(format!("only root can become user `{user}`; this process runs as {us}")));
+        return Err(refused(format!(
+            "only root can become user `{user}`; this process runs as {us}"
+        )));
     }
     // The groups first: afterwards there is no right to change them.
     set_groups(&wanted.groups)?;

@@ -28,7 +28,8 @@ pub struct Inherited {
 pub fn inherited_listeners() -> io::Result<Vec<Inherited>> {
     // Read first: who takes the sockets leaves the names alone.
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
-    let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
+    let mut names =
+        names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
     let mut sockets = ListenFd::from_env();
     let mut inherited = Vec::new();
     for index in 0..sockets.len() {
@@ -110,9 +111,12 @@ mod tests {
         }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         keep_across_exec(&listener);
-        run_in_child("system::sockets::tests::sockets_for_another_process_are_left_alone", |command| {
-            hand_over(command, &listener, "https");
-            command.env("LISTEN_PID", "1");
-        });
+        run_in_child(
+            "system::sockets::tests::sockets_for_another_process_are_left_alone",
+            |command| {
+                hand_over(command, &listener, "https");
+                command.env("LISTEN_PID", "1");
+            },
+        );
     }
 }
