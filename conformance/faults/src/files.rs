@@ -42,7 +42,7 @@ pub(crate) fn run(
     let load = Load::start(clients, roots)?;
     let plan = Plan {
         name: format!("half-open, {FILES} files"),
-        clients: (0..2 * FILES).map(|number| (Kind::HalfOpen, number)).collect(),
+        clients: (0..FILES + FILES / 4).map(|number| (Kind::HalfOpen, number)).collect(),
         at_once: 2 * FILES,
         one_address: false,
     };
