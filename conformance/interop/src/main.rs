@@ -10,7 +10,8 @@
 //! programs, `relay.rs` joins them, `evidence.rs` reads what went over the wire, `terms.rs` names
 //! versions, suites and groups; conformance/harness starts processes and makes certificates. At the end
 //! `matrix.rs` prints what was shown with whom: `serve` is Tercel's server with that program's client,
-//! `connect` the other way round. `late_auth.rs` is apart: each of its cells is a conversation.
+//! `connect` the other way round. `late_auth.rs` is apart: each of its cells is a conversation. So is `proxied.rs`,
+//! whose clients come to `tercel proxy`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ mod features;
 mod late_auth;
 mod matrix;
 mod programs;
+mod proxied;
 mod psk;
 mod relay;
 mod run;
@@ -44,7 +46,7 @@ use tercel_harness::pki::Pki;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 547 + 16;
+const MINIMUM: usize = 547 + 16 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", BUILT_OPENSSL];
@@ -107,6 +109,10 @@ fn main() -> Result<ExitCode> {
         .filter(|_| options.stand_in.is_none())
         .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
         .collect();
+    let mut proxied = proxied::cells();
+    proxied.retain(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)));
+    // It is the terminator that is looked at.
+    proxied.retain(|_| options.stand_in.is_none());
     if options.list {
         for row in &table {
             println!("{}", row.name());
@@ -115,6 +121,7 @@ fn main() -> Result<ExitCode> {
         for cell in &late {
             println!("{cell}");
         }
+        proxied.iter().for_each(|cell| println!("{cell}"));
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -142,6 +149,13 @@ fn main() -> Result<ExitCode> {
         let place = (late_auth::MATTER, cell.peer(), cell.role);
         let run = || cell.run(&tercel, &setting, options.peers.as_deref());
         tally.count(&cell.to_string(), place, cell.present(), run);
+    }
+    if !proxied.is_empty() {
+        let place = proxied::Place::start(&tercel, folder.path())?;
+        for cell in &proxied {
+            let field = (proxied::MATTER, cell.client.name(), Role::Serve);
+            tally.count(&cell.to_string(), field, cell.present(&place), || cell.run(&place));
+        }
     }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
@@ -207,10 +221,14 @@ struct Tally {
 impl Tally {
     fn new(peers: &[Box<dyn Program>]) -> Self {
         let features = Feature::ALL.iter().map(|feature| feature.name());
-        let lines =
-            cells::MATTERS.into_iter().chain(features).chain([psk::FEATURE, late_auth::MATTER]);
+        let lines = cells::MATTERS.into_iter().chain(features).chain([
+            psk::FEATURE,
+            late_auth::MATTER,
+            proxied::MATTER,
+        ]);
         let lines = lines.map(str::to_owned).collect();
-        let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
+        let names = peers.iter().map(|peer| peer.name());
+        let columns = names.chain([proxied::BROWSER]).map(str::to_owned).collect();
         Self {
             passed: AtomicUsize::default(),
             failed: AtomicUsize::default(),

@@ -21,7 +21,7 @@ mod openssl;
 mod tercel;
 
 pub(crate) use curl::Curl;
-pub(crate) use driver::{Driver, python};
+pub(crate) use driver::{Driver, build_go, python};
 pub(crate) use gnutls::GnuTls;
 pub(crate) use openssl::OpenSsl;
 pub(crate) use tercel::Tercel;
