@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -46,7 +46,6 @@ pub struct Health {
     phase: AtomicU8,
     wanted: AtomicUsize,
     listening: AtomicUsize,
-    failed: AtomicBool,
 }
 
 const SERVING: u8 = 1;
@@ -68,7 +67,6 @@ impl Health {
 
     /// A listener is gone and will not be back.
     pub fn listener_lost(&self) {
-        self.failed.store(true, Ordering::Relaxed);
         let less = |listening: usize| Some(listening.saturating_sub(1));
         let _ = self.listening.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
@@ -86,7 +84,7 @@ impl Health {
         let (wanted, listening) =
             (self.wanted.load(Ordering::Relaxed), self.listening.load(Ordering::Relaxed));
         match self.phase.load(Ordering::Acquire) {
-            SERVING if self.failed.load(Ordering::Relaxed) => {
+            SERVING if listening < wanted => {
                 Err(format!("{listening} of {wanted} listeners are left\n"))
             }
             SERVING => Ok("serving\n".to_owned()),

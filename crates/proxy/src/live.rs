@@ -196,14 +196,14 @@ impl Keys {
                 keys.tickets = match same {
                     Some(before) => before.tickets.clone(),
                     None => Some(Arc::new(RotatingTickets::new(now).map_err(|error| {
-                        config.place().fault("resumption.tickets", error.to_string())
+                        config.place.fault("resumption.tickets", error.to_string())
                     })?)),
                 };
             }
             Tickets::File(file) => {
                 let fault = |reason: String| {
                     let reason = format!("{}: {reason}", file.display());
-                    config.place().fault("resumption.ticket_keys", reason)
+                    config.place.fault("resumption.ticket_keys", reason)
                 };
                 let bytes = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
                 let set = TicketKeySet::from_bytes(&bytes);

@@ -16,8 +16,8 @@
 //! | `milliseconds` | how long it took |
 //! | `error` | why it failed |
 //!
-//! Keys, tickets, session ids and plaintext are never logged. What a client chooses (`server_name`, `alpn`) is printed with its
-//! control characters escaped, so that no client can begin a line of its own.
+//! Keys, tickets, session ids and plaintext are never logged. What a client chooses (`server_name`, `alpn`) is to be recorded by
+//! its `Debug` form (`?name`), which escapes control characters: then no client can begin a line of its own.
 //!
 //! # Floods
 //!

@@ -149,7 +149,7 @@ impl Proxy {
     /// # Errors
     /// What is wrong with it; then the one before stays. Listeners cannot change, nor the number of threads.
     pub fn reload(&mut self, config: Config) -> Result<(), Fault> {
-        let place = config.place();
+        let place = &config.place;
         let same =
             |ours: &Config| ours.listeners.iter().map(|each| each.address).collect::<Vec<_>>();
         if same(&config) != same(&self.config) {

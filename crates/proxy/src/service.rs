@@ -79,7 +79,7 @@ fn bind_admin(
     };
     let bound = bound.and_then(|bound| bound.set_nonblocking(true).map(|()| bound));
     bound.map_err(|error| {
-        anyhow!(config.place().fault("admin.address", format!("{address}: {error}")))
+        anyhow!(config.place.fault("admin.address", format!("{address}: {error}")))
     })
 }
 

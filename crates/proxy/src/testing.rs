@@ -4,7 +4,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rcgen::{CertificateParams, Issuer, KeyPair};
+use tercel::pki::Roots;
+use tercel::pki_types::PrivateKeyDer;
+use tercel::{ClientConfig, Credential, ServerConfig};
+use tercel_tokio::{Acceptor, Connector, TlsStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 /// A folder that is gone when this is dropped.
 pub(crate) struct Folder(PathBuf);
@@ -48,4 +56,36 @@ pub(crate) fn run_in_child(test: &str, prepare: impl FnOnce(&mut Command)) {
         + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("1 passed"), "{test} is not the name of a test: {text}");
+}
+
+/// A server and a client that trusts it and comes back.
+pub(crate) fn configs() -> (Arc<ServerConfig>, Arc<ClientConfig>) {
+    let mut params = CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = KeyPair::generate().unwrap();
+    let mut roots = Roots::new();
+    roots.add_der(params.self_signed(&authority).unwrap().der()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let leaf = CertificateParams::new(["server.test".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&key, &Issuer::new(params, authority)).unwrap();
+    let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    let credential = Credential::new(vec![leaf.der().clone()], &key).unwrap();
+    let server = ServerConfig::builder().credential(credential).build().unwrap();
+    (server, ClientConfig::builder().roots(roots).build().unwrap())
+}
+
+/// The server's end of a connection of these two, over which the client got a ticket.
+pub(crate) async fn connected(
+    server: &Arc<ServerConfig>,
+    client: &Arc<ClientConfig>,
+) -> TlsStream<DuplexStream> {
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let (acceptor, connector) =
+        (Acceptor::new(Arc::clone(server)), Connector::new(Arc::clone(client)));
+    let name = "server.test".try_into().unwrap();
+    let (server, client) = tokio::join!(acceptor.accept(near), connector.connect(name, far));
+    let (mut server, mut client) = (server.unwrap(), client.unwrap());
+    server.write_all(b"x").await.unwrap();
+    client.read_exact(&mut [0]).await.unwrap();
+    server
 }

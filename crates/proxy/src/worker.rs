@@ -172,14 +172,17 @@ async fn serve(work: Work) -> std::io::Result<()> {
         sweeping.sweep.run(|| sweeping.is_draining()).await;
     });
     let until = loop {
-        let Ok(()) = orders.changed().await else { return Ok(()) };
+        // The first look too: what was told before this thread was there is told all the same.
         let Orders { live, phase } = orders.borrow_and_update().clone();
         match phase {
             Phase::Serving => {}
             Phase::Stopped => return Ok(()),
             Phase::Draining(until) => break until,
         }
-        hub.view.replace(View::new(live));
+        if !Arc::ptr_eq(&live, &hub.view().live) {
+            hub.view.replace(View::new(live));
+        }
+        let Ok(()) = orders.changed().await else { return Ok(()) };
     };
     hub.draining.set(true);
     hub.drain.notify_waiters();

@@ -10,10 +10,10 @@
 //! | `NAME.pem` or `NAME.crt` | in the same file | `NAME.ocsp` |
 //!
 //! So certbot's `live`, a folder of pairs, and Kubernetes' TLS secrets (`tls.crt`, `tls.key`), each in a folder of its own, are
-//! understood as they are. Beside `fullchain.pem` certbot's `cert.pem` and `chain.pem` say nothing new. Names that begin with a
-//! dot are passed over, as are certificates without a key (an authority's, say), unless they have been in use.
+//! understood as they are. Of `NAME.crt` and `NAME.pem` the first counts. Beside `fullchain.pem` certbot's `cert.pem` and `chain.pem` say nothing new. Names that begin with a
+//! dot are passed over, as are certificates without a key (an authority's, say), unless they have been in use; the latter are told.
 //!
-//! Must not know: what is in the files, but for whether a key is. Next: [`super::pair`], who reads them.
+//! Must not know: what is in the files, but for whether a key is. Next: `pair`, who reads them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -37,12 +37,14 @@ pub struct Files {
     pub ocsp_response: Option<PathBuf>,
 }
 
-/// What was found in a folder.
+/// What was found in a folder, and in the folders in it.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) files: Vec<Files>,
     /// Files that want another one.
     pub(super) problems: Vec<Problem>,
+    /// Certificates that have no key.
+    pub(super) keyless: Vec<PathBuf>,
 }
 
 /// The pairs in `folder`, sorted by name.
@@ -122,6 +124,8 @@ impl Names<'_> {
     fn without_key(&self, name: &str, stem: &str, found: &mut Found) {
         if pair::holds_key(&self.folder.join(name)) {
             found.files.push(self.files(name, name, stem));
+        } else {
+            found.keyless.push(self.folder.join(name));
         }
     }
 

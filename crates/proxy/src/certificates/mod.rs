@@ -62,6 +62,8 @@ pub struct Changes {
     pub outstanding: usize,
     /// Keys that everybody on this machine may read, if they are new.
     pub exposed_keys: Vec<PathBuf>,
+    /// Certificates in the folder that are passed over for want of a key, if they are new.
+    pub keyless: Vec<PathBuf>,
 }
 
 impl Changes {
@@ -83,6 +85,9 @@ impl Changes {
         for problem in &self.problems {
             tracing::error!(%problem, "certificate not taken, the one before it stays");
         }
+        for file in &self.keyless {
+            tracing::info!(?file, "certificate without a key, passed over");
+        }
         for file in &self.exposed_keys {
             tracing::warn!(?file, "everybody on this machine may read this private key");
         }
@@ -96,6 +101,7 @@ struct State {
     /// Problems that were told.
     told: Vec<Problem>,
     exposed: Vec<PathBuf>,
+    keyless: Vec<PathBuf>,
 }
 
 /// A pair's place in the order, and its name: pairs that are named one by one come before those of the folder.
@@ -203,8 +209,6 @@ impl State {
         }
         let found = source.folder.as_deref().map(layout::scan);
         let found = found.unwrap_or_else(|| Ok(layout::Found::default()));
-        // A folder that cannot be read, or that has nothing in it, is a mistake: it takes nothing away.
-        let mut gone = found.is_ok();
         let found = found.unwrap_or_else(|problem| {
             problems.push(problem);
             layout::Found::default()
@@ -213,10 +217,10 @@ impl State {
         for files in &found.files {
             wanted.push(((usize::MAX, files.chain.clone()), files));
         }
-        if let Some(folder) = source.folder.as_ref().filter(|_| gone && wanted.is_empty()) {
-            problems.push(Problem::new(folder, Reason::Empty));
-            gone = false;
-        }
+        // A folder with nothing in it is a mistake, as one that cannot be read: a problem that takes nothing away.
+        let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
+        let empty = source.folder.as_ref().filter(|_| wanted.is_empty()).filter(untold);
+        problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
         for (id, files) in &wanted {
             match self.read_pair(id, files, now, expired, &mut exposed) {
                 Ok(None) => {}
@@ -228,12 +232,11 @@ impl State {
                 Err(problem) => problems.push(problem),
             }
         }
-        if gone {
-            self.remove_all_but(&wanted, &mut problems, &mut changes);
-        }
+        self.remove_all_but(&wanted, &mut problems, &mut changes);
         changes.outstanding = problems.len();
         changes.problems = news(&mut self.told, problems);
         changes.exposed_keys = news(&mut self.exposed, exposed);
+        changes.keyless = news(&mut self.keyless, found.keyless);
         changes
     }
 

@@ -4,9 +4,10 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use tercel::crypto::{Hash, HashAlgorithm, KeyKind};
 use tercel::pki::{CertificateSummary, PemError, load_certs_pem, load_key_pem};
 use tercel::pki_types::UnixTime;
@@ -48,7 +49,7 @@ impl Drop for Wiped {
 impl Bytes {
     pub(super) fn read(files: &Files) -> Result<Self, Problem> {
         let key = read(&files.key)?;
-        let ocsp_response = files.ocsp_response.as_deref().map(|file| read(file));
+        let ocsp_response = files.ocsp_response.as_deref().map(read);
         Ok(Self {
             chain: read(&files.chain)?.bytes,
             exposed_key: key.exposed.then(|| files.key.clone()),
@@ -137,14 +138,16 @@ struct Contents {
 fn read(path: &Path) -> Result<Contents, Problem> {
     let unreadable = |error| Problem::unreadable(path, &error);
     // A pipe in the folder must not stop the process for good.
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let nonblocking = OFlag::O_NONBLOCK.bits();
+    let opened = File::options().read(true).custom_flags(nonblocking).open(path);
+    let file = opened.map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(Problem::new(path, Reason::Unreadable("not a file".to_owned())));
     }
     if metadata.len() > LONGEST {
         return Err(Problem::new(path, Reason::TooLong));
     }
-    let file = File::open(path).map_err(unreadable)?;
     // Room for all of it at once, for what grows leaves copies of a key behind.
     let mut bytes = Vec::with_capacity(usize::try_from(LONGEST.min(metadata.len())).unwrap_or(0));
     let length = file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -1,6 +1,6 @@
 //! What is wrong with a certificate, its key, or their folder: one line that names the file.
 //!
-//! Must not know: who reads it. Next: [`super::pair`], the usual source.
+//! Must not know: who reads it. Next: `pair`, the usual source.
 
 use std::fmt;
 use std::io;

@@ -92,6 +92,10 @@ fn every_layout_is_understood() {
     let all = ["certbot.test", "combined.test", "kubernetes.test", "pair.test", "pem.test"];
     assert_eq!(names(&certificates), all);
     assert_eq!((changes.added.len(), changes.outstanding), (5, 0));
+    assert_eq!(
+        changes.keyless,
+        [at.join("archive-of-certbot/live1.pem"), at.join("secret/ca.crt")]
+    );
     let state = certificates.state();
     let staples = state.pairs.values().filter(|loaded| loaded.pair.ocsp_response == [1, 2, 3]);
     assert_eq!(staples.count(), 1);
@@ -134,23 +138,39 @@ fn what_is_wrong_at_the_start_is_told_with_the_files_name() {
     let good = made("good.test");
     let other = made("other.test");
     let half = &good.chain[..good.chain.len() / 2];
-    let cases: [(&str, Vec<(&str, &str)>, &str); 8] = [
-        ("empty", vec![], "no certificate with its key"),
-        ("no certificate", vec![("x.key", &good.key)], "x.key\": there is no x.crt or x.pem"),
+    let cases = [
+        ("empty", vec![("unrelated", "")], "no certificate with its key"),
+        (
+            "no certificate",
+            vec![("x.key", good.key.as_str())],
+            "x.key\": there is no x.crt or x.pem",
+        ),
         (
             "no key",
-            vec![("fullchain.pem", &good.chain)],
+            vec![("fullchain.pem", good.chain.as_str())],
             "fullchain.pem\": there is no privkey.pem",
         ),
-        ("no chain", vec![("privkey.pem", &good.key)], "privkey.pem\": there is no fullchain.pem"),
-        ("half", vec![("x.crt", half), ("x.key", &good.key)], "x.crt\": no certificate: "),
-        ("empty key", vec![("x.crt", &good.chain), ("x.key", "")], "x.key\": no private key: "),
+        (
+            "no chain",
+            vec![("privkey.pem", good.key.as_str())],
+            "privkey.pem\": there is no fullchain.pem",
+        ),
+        ("half", vec![("x.crt", half), ("x.key", good.key.as_str())], "x.crt\": no certificate: "),
+        (
+            "empty key",
+            vec![("x.crt", good.chain.as_str()), ("x.key", "")],
+            "x.key\": no private key: ",
+        ),
         (
             "mismatch",
-            vec![("x.crt", &other.chain), ("x.key", &good.key)],
+            vec![("x.crt", other.chain.as_str()), ("x.key", good.key.as_str())],
             "x.crt\": the private key does not",
         ),
-        ("a folder", vec![("x.crt/y", ""), ("x.key", &good.key)], "x.key\": there is no x.crt"),
+        (
+            "a folder",
+            vec![("x.crt/y", ""), ("x.key", good.key.as_str())],
+            "x.key\": there is no x.crt",
+        ),
     ];
     for (case, files, says) in cases {
         let folder = Folder::new();
@@ -273,9 +293,15 @@ fn an_empty_or_missing_folder_takes_nothing_away() {
     let (certificates, _) = Certificates::load(source).unwrap();
     fs::remove_file(inner.join("a.crt")).unwrap();
     fs::remove_file(inner.join("a.key")).unwrap();
-    assert_eq!(certificates.reload().problems[0].reason, Reason::Empty);
-    fs::remove_dir(&inner).unwrap();
-    assert!(matches!(certificates.reload().problems[0].reason, Reason::Unreadable(_)));
+    put(&inner.join("unrelated.key"), "");
+    let reasons = |changes: Changes| -> Vec<_> {
+        changes.problems.into_iter().map(|problem| problem.reason).collect()
+    };
+    let told = reasons(certificates.reload());
+    assert!(matches!(told[..], [Reason::Alone { .. }, Reason::Empty]), "{told:?}");
+    fs::remove_dir_all(&inner).unwrap();
+    let told = reasons(certificates.reload());
+    assert!(matches!(told[..], [Reason::Unreadable(_)]), "{told:?}");
     assert_eq!(names(&certificates), ["a.test"]);
 }
 
@@ -286,7 +312,7 @@ fn a_key_that_everybody_may_read_is_told_once() {
     let key = folder.path().join("a.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let (certificates, changes) = Certificates::load(source(&folder)).unwrap();
-    assert_eq!(changes.exposed_keys, [key.clone()]);
+    assert_eq!(changes.exposed_keys, [key]);
     assert!(certificates.reload().exposed_keys.is_empty());
 }
 

@@ -109,9 +109,10 @@ impl Watcher {
         let changes = self.certificates.reload();
         self.read = self.seen.clone();
         self.looks = 0;
-        let news =
-            changes.any() || !changes.problems.is_empty() || !changes.exposed_keys.is_empty();
-        news.then_some(changes)
+        let told = !(changes.problems.is_empty()
+            && changes.exposed_keys.is_empty()
+            && changes.keyless.is_empty());
+        (changes.any() || told).then_some(changes)
     }
 }
 
@@ -155,5 +156,70 @@ fn see(path: &Path, sight: &mut Sight) {
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         };
         sight.insert(path.to_owned(), stamp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+    use crate::testing::Folder;
+
+    fn put(folder: &Path, name: &str) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new([name.to_owned()]).unwrap().self_signed(&key);
+        fs::write(folder.join("x.crt"), certificate.unwrap().pem()).unwrap();
+        fs::write(folder.join("x.key"), key.serialize_pem()).unwrap();
+    }
+
+    fn watched(folder: &Folder) -> Watcher {
+        put(folder.path(), "one.test");
+        let source = Source { folder: Some(folder.path().to_owned()), ..Source::default() };
+        let (certificates, _) = Certificates::load(source).unwrap();
+        Watcher::new(Arc::new(certificates))
+    }
+
+    #[test]
+    fn files_are_read_when_two_looks_agree() {
+        let folder = Folder::new();
+        let mut watcher = watched(&folder);
+        assert!(watcher.look().is_none(), "nothing has changed");
+        put(folder.path(), "two.test");
+        assert!(watcher.look().is_none(), "it may be being written");
+        fs::write(folder.path().join("x.ocsp"), "more").unwrap();
+        assert!(watcher.look().is_none(), "it is being written");
+        assert_eq!(watcher.look().unwrap().replaced.len(), 1);
+        assert!(watcher.look().is_none());
+    }
+
+    #[test]
+    fn what_metadata_does_not_tell_is_noticed_later() {
+        let folder = Folder::new();
+        let mut watcher = watched(&folder);
+        assert!(watcher.look().is_none());
+        put(folder.path(), "two.test");
+        // As if the file system had told nothing.
+        watcher.seen = sight(&watcher.certificates.source);
+        watcher.read = watcher.seen.clone();
+        for _ in 1..READ_ANYWAY {
+            assert!(watcher.look().is_none());
+        }
+        assert_eq!(watcher.look().unwrap().replaced.len(), 1);
+    }
+
+    #[test]
+    fn what_was_wrong_is_read_until_it_is_right() {
+        let folder = Folder::new();
+        let mut watcher = watched(&folder);
+        fs::write(folder.path().join("x.crt"), "half").unwrap();
+        assert!(watcher.look().is_none());
+        assert_eq!(watcher.look().unwrap().problems.len(), 1);
+        assert!(watcher.look().is_none(), "told once");
+        put(folder.path(), "two.test");
+        // As above: only the problem is a reason to read.
+        watcher.seen = sight(&watcher.certificates.source);
+        watcher.read = watcher.seen.clone();
+        assert_eq!(watcher.look().unwrap().replaced.len(), 1);
     }
 }

@@ -22,6 +22,8 @@ use keys::Place;
 /// A whole configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// What it was read from.
+    pub(crate) place: Place,
     /// The file it was read from, which a reload reads again.
     pub file: Option<PathBuf>,
     /// Threads that serve, each with listeners of its own. Default: one for each core.
@@ -201,14 +203,6 @@ impl Config {
         let text = String::from_utf8(text).map_err(|_| fault("is not UTF-8".to_owned()))?;
         let config = Self::parse(&name, &text)?;
         Ok(Self { file: Some(file.to_owned()), ..config })
-    }
-
-    /// What faults about the whole say.
-    pub(crate) fn place(&self) -> Place {
-        match &self.file {
-            Some(file) => Place::file(&file.display().to_string()),
-            None => Place::command_line(),
-        }
     }
 
     /// Reads this text; `name` is what faults call it.

@@ -101,6 +101,7 @@ fn whole_but_listeners(keys: &mut Keys) -> Result<Config, Fault> {
     };
     admin_keys.finish()?;
     Ok(Config {
+        place: keys.place().clone(),
         file: None,
         workers: workers.map_or(cores, |number| usize::try_from(number).unwrap_or(1)),
         drain,

@@ -9,7 +9,9 @@ use std::fmt;
 use std::time::SystemTime;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet, text,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
@@ -117,13 +119,13 @@ impl Sums {
             to,
             ("process_start_time", "When this process started, in seconds since 1970."),
             Some(&Unit::Seconds),
-            unix_seconds(self.started),
+            &unix_seconds(self.started),
         )
     }
 
     fn connections(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
         counter(to, "tercel_connections_accepted", "Connections accepted.", None, self.accepted)?;
-        gauge(to, ("tercel_connections_open", "Connections open now."), None, self.open)?;
+        gauge(to, ("tercel_connections_open", "Connections open now."), None, &self.open)?;
         let help = "Connections closed before their handshake, by reason.";
         let names = Refused::ALL.iter().map(|refused| refused.name());
         by_reason(to, ("tercel_connections_refused", help), names, &self.refused)?;
@@ -206,7 +208,7 @@ impl Sums {
         if let Some(since) = self.rare.ticket_keys_since {
             let age = SystemTime::now().duration_since(since).unwrap_or_default().as_secs_f64();
             let help = "For how long the ticket key in use has been sealing.";
-            gauge(to, ("tercel_ticket_key_age", help), unit, age)?;
+            gauge(to, ("tercel_ticket_key_age", help), unit, &age)?;
         }
         Ok(())
     }
@@ -252,9 +254,9 @@ fn gauge(
     to: &mut DescriptorEncoder<'_>,
     (name, help): (&str, &str),
     unit: Option<&Unit>,
-    value: impl prometheus_client::encoding::EncodeGaugeValue,
+    value: &impl EncodeGaugeValue,
 ) -> fmt::Result {
-    to.encode_descriptor(name, help, unit, MetricType::Gauge)?.encode_gauge(&value)
+    to.encode_descriptor(name, help, unit, MetricType::Gauge)?.encode_gauge(value)
 }
 
 fn histogram(

@@ -1,6 +1,6 @@
 //! The values that labels can have: closed sets, known before the first client comes.
 //!
-//! Must not know: what is counted with them. Next: [`super::shard`].
+//! Must not know: what is counted with them. Next: [`super::Shard`].
 
 use std::io;
 

@@ -4,9 +4,33 @@
 //! The shards are added up when somebody asks. What changes a few times a day ([`Reload`], certificates, ticket keys) is kept
 //! once, behind a lock that no connection touches.
 //!
+//! | family | what it tells | labels |
+//! |---|---|---|
+//! | `tercel_build` | the program's version | `version` |
+//! | `process_start_time_seconds` | when the process started | |
+//! | `tercel_connections_accepted` | connections accepted | |
+//! | `tercel_connections_open` | connections open now | |
+//! | `tercel_connections_refused` | closed before their handshake | `reason` |
+//! | `tercel_accept_errors` | calls of `accept` that failed | `reason` |
+//! | `tercel_client_received_bytes`, `tercel_client_sent_bytes` | plaintext from and to clients | |
+//! | `tercel_handshakes` | handshakes completed | `version`, `suite`, `group`, `outcome` |
+//! | `tercel_handshake_failures` | handshakes that failed | `reason`, `alert` |
+//! | `tercel_handshake_retries` | those that took a HelloRetryRequest | |
+//! | `tercel_handshake_duration_seconds` | from acceptance to the end of the handshake | |
+//! | `tercel_resumptions` | completed with an earlier session, or without | `result`: `hit`, `miss` |
+//! | `tercel_early_data_rejected` | handshakes whose early data was rejected | |
+//! | `tercel_backend_failures` | connections to backends that failed | `reason` |
+//! | `tercel_backend_connect_duration_seconds` | until a connection to a backend stands | |
+//! | `tercel_reloads` | attempts to read something anew | `what`, `result`: `ok`, `failed` |
+//! | `tercel_certificate_not_after_seconds` | last moment of validity, since 1970 | `name`, `file` |
+//! | `tercel_ticket_key_age_seconds` | how long the ticket key in use has been sealing | |
+//!
+//! Counters end in `_total` in the text. The resumption rate of five minutes is
+//! `sum(rate(tercel_resumptions_total{result="hit"}[5m])) / sum(rate(tercel_resumptions_total[5m]))`.
+//!
 //! Labels come from closed sets ([`labels`]), so that no client can make new ones.
 //!
-//! Must not know: sockets, HTTP, logs. Next: [`shard`], what a worker calls; `expose`, the names.
+//! Must not know: sockets, HTTP, logs. Next: [`Shard`], what a worker calls; `expose`, the names.
 
 mod expose;
 mod histogram;

@@ -23,7 +23,7 @@ pub struct FileLimit {
 /// If the system does not tell.
 pub fn file_limit() -> io::Result<FileLimit> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    Ok(FileLimit { soft: soft.into(), hard: hard.into() })
+    Ok(FileLimit { soft, hard })
 }
 
 /// Raises the soft limit to the hard one, which needs no privileges, and says how it is then.

@@ -8,6 +8,7 @@ use std::io;
 use std::net::TcpListener;
 
 use listenfd::ListenFd;
+use nix::sys::socket::{getsockopt, sockopt};
 
 /// A listening socket that was there before the process.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub struct Inherited {
 /// To be called before any thread is started: it removes variables from the environment, so that no child thinks they are for it.
 ///
 /// # Errors
-/// If what was handed over is not a stream socket of IPv4 or IPv6.
+/// If what was handed over is not a listening stream socket of IPv4 or IPv6.
 pub fn inherited_listeners() -> io::Result<Vec<Inherited>> {
     // Read first: who takes the sockets leaves the names alone.
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
@@ -40,6 +41,11 @@ pub fn inherited_listeners() -> io::Result<Vec<Inherited>> {
             io::Error::new(error.kind(), text)
         };
         let Some(listener) = sockets.take_tcp_listener(index).map_err(refused)? else { continue };
+        let listens = getsockopt(&listener, sockopt::AcceptConn).map_err(io::Error::from);
+        if !listens.map_err(refused)? {
+            // A socket unit with Accept=yes hands over connections, one process for each.
+            return Err(refused(io::Error::new(io::ErrorKind::InvalidInput, "it does not listen")));
+        }
         listener.set_nonblocking(true).map_err(refused)?;
         inherited.push(Inherited { name, listener });
     }
@@ -74,8 +80,9 @@ mod tests {
             let inherited = inherited_listeners().unwrap();
             assert_eq!(inherited.len(), 1);
             assert_eq!(inherited[0].name.as_deref(), Some("https"));
-            // In nonblocking mode, so the test's connection is there already or this fails.
             drop(inherited[0].listener.accept().unwrap());
+            let nobody = inherited[0].listener.accept().unwrap_err();
+            assert_eq!(nobody.kind(), io::ErrorKind::WouldBlock);
             assert!(inherited_listeners().unwrap().is_empty(), "taken once");
             assert!(std::env::var_os("LISTEN_FDS").is_none());
             return;
@@ -100,6 +107,21 @@ mod tests {
         keep_across_exec(&socket);
         run_in_child("system::sockets::tests::what_is_no_listener_is_named", |command| {
             hand_over(command, &socket, "metrics");
+        });
+    }
+
+    #[test]
+    fn a_connection_is_no_listener() {
+        if in_child() {
+            let error = inherited_listeners().unwrap_err().to_string();
+            assert!(error.contains("does not listen"), "{error}");
+            return;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        keep_across_exec(&client);
+        run_in_child("system::sockets::tests::a_connection_is_no_listener", |command| {
+            hand_over(command, &client, "connection");
         });
     }
 

@@ -47,6 +47,11 @@ impl ReplayGuard {
 }
 
 impl ReplayGuard {
+    /// How long one hello can count as fresh, by a server's clock: a guard of any kind has to remember it for so
+    /// long, and to refuse for so long what it may have forgotten. It may come as much too early as too late.
+    /// RFC 9846 8.3
+    pub const FRESH_FOR: Duration = Duration::from_secs(2 * limits::FRESHNESS_WINDOW + 1);
+
     /// A guard for early data, to be set up when a server starts: it refuses everything until nothing that
     /// was admitted before `now` can still count as fresh.
     #[must_use]
@@ -61,10 +66,9 @@ impl AdmitEarlyData for ReplayGuard {
     }
 }
 
-/// A hello may come as much too early as too late: it is fresh for twice the window. RFC 9846 8.3
 fn after_window(now: UnixTime) -> UnixTime {
-    let seconds = limits::FRESHNESS_WINDOW.saturating_mul(2).saturating_add(1);
-    UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs().saturating_add(seconds)))
+    let seconds = now.as_secs().saturating_add(ReplayGuard::FRESH_FOR.as_secs());
+    UnixTime::since_unix_epoch(Duration::from_secs(seconds))
 }
 
 impl fmt::Debug for ReplayGuard {

@@ -113,6 +113,24 @@ impl TicketKeySet {
         Ok(set)
     }
 
+    /// The key that seals, once its time has come and as long as the next one's has not.
+    #[must_use]
+    pub fn current(&self) -> &TicketKey {
+        &self.current
+    }
+
+    /// The key to follow the current one.
+    #[must_use]
+    pub fn next(&self) -> Option<&TicketKey> {
+        self.next.as_ref()
+    }
+
+    /// The key that the current one followed.
+    #[must_use]
+    pub fn previous(&self) -> Option<&TicketKey> {
+        self.previous.as_ref()
+    }
+
     /// The set after this one: `next` becomes current, and `new` will follow it. A set without a next key
     /// keeps its current one, so that no key seals that the other processes have not seen.
     ///

@@ -1,0 +1,244 @@
+//! What one node admitted as early data, no node admits again. RFC 9846 8.2
+//!
+//! # Why nothing is admitted twice
+//!
+//! A hello is told by its binder, which no other hello has. It counts as fresh, by a server's clock, for
+//! [`ReplayGuard::FRESH_FOR`]. A node admits it only if the store set an entry for it that was not there
+//! ("set if absent"), so two nodes that both admit one hello must have met stores, or moments, that do not know of each
+//! other. Each way to come to that is closed:
+//!
+//! - **The entry expired.** By the store's clock a hello is fresh for no longer than `FRESH_FOR` and twice the
+//!   difference that is allowed between clocks (`blind_time`): every admission brings the store's time along, and a
+//!   node whose clock is further from it refuses. An entry lives twice as long, for hellos that are held
+//!   up between the look at their age and the store. A store whose clock went back is refused by every node
+//!   that saw the later time.
+//! - **Entries were lost**: `FLUSHALL`, a restart with nothing or with an older snapshot, another store at
+//!   the same address, a replica promoted that lags behind. The store's *epoch* tells: a random value set
+//!   under the name of the store's process (`run_id`), and the replication id, which is new after each start and each
+//!   promotion. Both are read in the same transaction that sets the entry. The `run_id` in the name keeps a snapshot
+//!   from bringing an epoch back. Whoever sees another epoch than before, or a new connection, refuses for `blind_time`;
+//!   what was admitted before is no longer fresh then.
+//! - **Entries were evicted**: refused unless the store's policy is `noeviction`, looked at every second.
+//! - **Two stores answer at once**, because one was cut off and a replica took its place. A store with replicas is
+//!   trusted only if it stops writing when it has lost them (`min-replicas-to-write`), which takes it as long as
+//!   `min-replicas-max-lag`. So those who meet its successor are blind for a minute more ([`LAG`]), and what it admitted
+//!   last is no longer fresh then. A store counts as one with replicas for as long as it keeps a backlog for them,
+//!   one hour by default.
+//! - **The store was away.** Nobody admitted anything through it then, but it may have been replaced: `blind_time`.
+//!
+//! What remains: an operator who lets a live store evict for less than a second, deletes single entries, promotes a
+//! replica and lets nodes ask its primary further on, or sets the clocks of store and nodes back together; and a store
+//! that lies.
+//!
+//! Must not know: what early data says. Next: `facts.rs`, what a store tells of itself.
+
+mod facts;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tercel::ReplayGuard;
+use tercel::crypto::fill_random;
+use tercel::pki_types::UnixTime;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use self::facts::{Facts, Replication};
+use crate::counts::Counters;
+use crate::error::FleetError;
+use crate::secret::{FleetKey, FleetSecret, hexadecimal};
+use crate::store::{Lines, Store};
+
+/// The replay guard of a fleet.
+pub(crate) struct Guard {
+    store: Arc<Store>,
+    prefix: String,
+    names: FleetKey,
+    difference: u64,
+    blind_time: Duration,
+    /// The store's latest time that was seen, in seconds.
+    latest: AtomicU64,
+    counters: Arc<Counters>,
+}
+
+/// What a store was when it was last looked at: as long as it is that, its entries are all there.
+pub(crate) struct Standing {
+    epoch_name: String,
+    epoch: String,
+    replication_id: String,
+    /// Until then there may have been entries that are not.
+    blind_until: Instant,
+}
+
+impl Standing {
+    pub(crate) fn admits(&self) -> bool {
+        Instant::now() >= self.blind_until
+    }
+}
+
+impl Guard {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        prefix: &str,
+        secret: &FleetSecret,
+        difference: u64,
+        blind_time: Duration,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let names = secret.key("early data 1");
+        let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
+        Self { store, prefix, names, difference, blind_time, latest, counters }
+    }
+
+    /// Whether a hello could be admitted now.
+    pub(crate) fn admits(&self) -> bool {
+        let lines = self.store.current();
+        lines.is_some_and(|lines| lines.standing.load().as_ref().is_some_and(|s| s.admits()))
+    }
+
+    /// Whether early data with this unique value may be accepted.
+    pub(crate) async fn admit(&self, unique: &[u8]) -> bool {
+        let verdict = self.ask(unique).await;
+        match verdict {
+            Some(true) => self.counters.early_data_admitted.add(),
+            Some(false) => self.counters.early_data_replayed.add(),
+            None => self.counters.early_data_unknown.add(),
+        }
+        verdict == Some(true)
+    }
+
+    /// Whether it is new; `None` if that cannot be known.
+    async fn ask(&self, unique: &[u8]) -> Option<bool> {
+        let lines = self.store.lines().ok()?;
+        let standing = lines.standing.load_full().filter(|standing| standing.admits())?;
+        let life = self.blind_time.saturating_mul(2).as_millis();
+        let name = format!("{}{}", self.prefix, self.names.name(unique));
+        let mut commands = redis::pipe();
+        commands.cmd("MULTI").ignore().cmd("GET").arg(&standing.epoch_name).ignore();
+        commands.cmd("TIME").ignore().cmd("INFO").arg("replication").ignore();
+        commands.cmd("SET").arg(name).arg("1").arg("NX").arg("PX").arg(life.to_string()).ignore();
+        commands.cmd("EXEC");
+        let asked = self.store.ask_all(&lines, commands).await;
+        let ((epoch, time, replication, set),): (Answer,) = asked.ok()?;
+        let is_same = epoch.as_ref() == Some(&standing.epoch)
+            && Replication::read(&replication).is_ok_and(|now| now.id == standing.replication_id);
+        if !is_same || !self.is_in_time(time.0) {
+            // The next look begins anew. If others have begun meanwhile, they looked before this answer.
+            lines.standing.store(None);
+            return None;
+        }
+        Some(set.is_some())
+    }
+
+    /// Whether the store's clock is near ours, and has not gone back.
+    fn is_in_time(&self, theirs: u64) -> bool {
+        // Answers may overtake each other.
+        let latest = self.latest.fetch_max(theirs, Ordering::Relaxed);
+        let went_back = theirs.saturating_add(OVERTAKEN) < latest;
+        !went_back && UnixTime::now().as_secs().abs_diff(theirs) <= self.difference
+    }
+
+    /// Looks whether the store is what it was; if not, a new blind time begins.
+    ///
+    /// # Errors
+    /// If the store is away, refuses to tell, or cannot be trusted with early data: the reason was logged.
+    pub(crate) async fn look(&self, lines: &Arc<Lines>) -> Result<(), FleetError> {
+        let looked = self.try_look(lines).await;
+        let was = lines.standing.load_full();
+        match looked {
+            Ok(Ok(now)) => {
+                let is_same = was.is_some_and(|was| {
+                    was.epoch == now.epoch && was.replication_id == now.replication_id
+                });
+                if !is_same {
+                    info!("early data is refused for a while: the store is new, or was away");
+                    lines.standing.store(Some(Arc::new(now)));
+                }
+                Ok(())
+            }
+            Ok(Err(reason)) => {
+                lines.standing.store(None);
+                Err(FleetError::Setting("early_data", reason))
+            }
+            Err(error) => {
+                lines.standing.store(None);
+                Err(error)
+            }
+        }
+    }
+
+    async fn try_look(
+        &self,
+        lines: &Arc<Lines>,
+    ) -> Result<Result<Standing, &'static str>, FleetError> {
+        let mut commands = redis::pipe();
+        for section in ["server", "memory", "replication"] {
+            commands.cmd("INFO").arg(section);
+        }
+        commands.cmd("TIME");
+        let told: (String, String, String, (u64, u64)) =
+            self.store.ask_all(lines, commands).await?;
+        let (server, memory, replication, time) = told;
+        let facts = match Facts::read(&server, &memory, &replication) {
+            Ok(facts) => facts,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        if !self.is_in_time(time.0) {
+            return Ok(Err(
+                "the clocks of store and node differ by too much, or the store's went back",
+            ));
+        }
+        let epoch_name = format!("{}epoch:{}", self.prefix, facts.run_id);
+        let mut random = [0; 16];
+        fill_random(&mut random).map_err(|_| FleetError::Random)?;
+        let mut commands = redis::pipe();
+        commands.cmd("SET").arg(&epoch_name).arg(hexadecimal(&random)).arg("NX").ignore();
+        // One that nobody looks at any more goes by itself.
+        commands.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
+        commands.cmd("GET").arg(&epoch_name);
+        let (epoch,): (String,) = self.store.ask_all(lines, commands).await?;
+        let lag = if facts.replication.is_alone { Duration::ZERO } else { LAG };
+        let replication_id = facts.replication.id;
+        let blind_until = Instant::now().checked_add(self.blind_time.saturating_add(lag));
+        let blind_until = blind_until.ok_or(FleetError::Away)?;
+        Ok(Ok(Standing { epoch_name, epoch, replication_id, blind_until }))
+    }
+}
+
+/// How long a hello can be fresh by the store's clock, so how long a node refuses what it cannot know. A second
+/// is for what is cut off where clocks are read in whole seconds.
+pub(crate) fn blind_time(difference: u64) -> Duration {
+    let clocks = Duration::from_secs(difference.saturating_mul(2).saturating_add(1));
+    ReplayGuard::FRESH_FOR.saturating_add(clocks)
+}
+
+/// Says once why early data is refused, and once when it no longer is.
+#[derive(Default)]
+pub(crate) struct Complaint(Option<String>);
+
+impl Complaint {
+    pub(crate) fn hear(&mut self, looked: &Result<(), FleetError>) {
+        match looked {
+            Ok(()) | Err(FleetError::Away) => self.0 = None,
+            Err(error) => {
+                let reason = error.to_string();
+                if self.0.as_ref() != Some(&reason) {
+                    warn!(reason, "early data is refused");
+                    self.0 = Some(reason);
+                }
+            }
+        }
+    }
+}
+
+type Answer = (Option<String>, (u64, u64), String, Option<String>);
+
+/// How long a store that lost its replicas may go on writing.
+const LAG: Duration = Duration::from_secs(60);
+
+/// Seconds by which an answer may be older than one that came before it.
+const OVERTAKEN: u64 = 1;
+
+/// Milliseconds for which an epoch stays if nobody looks: much more than any blind time.
+const EPOCH_LIFE: u64 = 86_400_000;

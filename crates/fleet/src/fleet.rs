@@ -1,0 +1,320 @@
+//! A node's part in its fleet.
+//!
+//! Must not know: how anything is kept. Next: [`crate::keeper`], which runs beside it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::pki_types::UnixTime;
+use tercel::{Policy, ServerConfigBuilder, TicketSealer};
+use tercel_tokio::Answers;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use crate::counts::{Counters, Counts};
+use crate::early_data::{Guard, blind_time};
+use crate::error::FleetError;
+use crate::keeper::{StoreKeeper, keep_file};
+use crate::secret::FleetSecret;
+use crate::sessions::Sessions;
+use crate::settings::{Settings, StoreSettings, TicketKeys};
+use crate::store::Store;
+use crate::store::dial::Address;
+use crate::ticket_keys::FleetTickets;
+use crate::ticket_keys::file::KeyFile;
+use crate::ticket_keys::shared::StoreKeys;
+
+/// A node's part in its fleet: put into configurations by [`apply`](Self::apply) and into acceptors by
+/// [`answers`](Self::answers). Cheap to clone; what it runs ends with the last of its clones, configurations and answers.
+#[derive(Clone)]
+pub struct Fleet(Arc<Node>);
+
+struct Node {
+    store: Option<Arc<Store>>,
+    tickets: Option<Arc<FleetTickets>>,
+    key_file: Option<Arc<KeyFile>>,
+    store_keys: Option<Arc<StoreKeys>>,
+    sessions: Option<Sessions>,
+    guard: Option<Arc<Guard>>,
+    early_data: u32,
+    blind_time: Duration,
+    counters: Arc<Counters>,
+    /// Dropped with the node, which ends the keeper.
+    _stop: oneshot::Sender<()>,
+}
+
+/// How a node stands to its store now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct State {
+    /// Whether the store can be asked.
+    pub store: bool,
+    /// Whether there are shared ticket keys.
+    pub ticket_keys: bool,
+    /// Whether early data can be admitted.
+    pub early_data: bool,
+}
+
+impl Fleet {
+    /// Reads the files that the settings name and begins to look for the store, which need not be there yet: see
+    /// [`Self::reached`]. Runs a thread of its own.
+    ///
+    /// # Errors
+    /// If the settings contradict themselves, or a file is missing, open to others or not what it should be.
+    pub fn connect(settings: &Settings) -> Result<Self, FleetError> {
+        let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
+        Self::with_blind_time(settings, blind_time(difference))
+    }
+
+    /// Tests cannot wait for as long as servers.
+    pub(crate) fn with_blind_time(
+        settings: &Settings,
+        blind_time: Duration,
+    ) -> Result<Self, FleetError> {
+        settings.check()?;
+        let counters = Arc::new(Counters::default());
+        let shares_keys = settings.ticket_keys != TicketKeys::Own;
+        let tickets = shares_keys.then(|| Arc::new(FleetTickets::new(settings.ticket_lifetime)));
+        let key_file = match (&settings.ticket_keys, &tickets) {
+            (TicketKeys::File(path), Some(tickets)) => {
+                let file = KeyFile::new(path, Arc::clone(tickets), Arc::clone(&counters));
+                file.read()?;
+                Some(Arc::new(file))
+            }
+            _ => None,
+        };
+        let (stop, stopped) = oneshot::channel();
+        let mut node = Node {
+            store: None,
+            tickets,
+            key_file,
+            store_keys: None,
+            sessions: None,
+            guard: None,
+            early_data: settings.early_data,
+            blind_time,
+            counters,
+            _stop: stop,
+        };
+        let keeper = settings.store.as_ref().map(|s| node.with_store(settings, s)).transpose()?;
+        start(keeper, node.key_file.clone(), stopped)?;
+        Ok(Self(Arc::new(node)))
+    }
+
+    /// The builder with what this fleet shares: ticket keys, sessions, early data. What it does not share stays as it was.
+    ///
+    /// A configuration with shared sessions or early data asks questions, so its acceptor needs [`Self::answers`].
+    #[must_use]
+    pub fn apply(&self, mut builder: ServerConfigBuilder) -> ServerConfigBuilder {
+        let node = &self.0;
+        if let Some(tickets) = &node.tickets {
+            let tickets = Arc::clone(tickets);
+            builder = builder.tickets(Arc::new(Held { tickets, _fleet: self.clone() }));
+        }
+        if node.sessions.is_some() {
+            builder = builder.session_store(Policy::Ask);
+        }
+        if node.guard.is_some() {
+            builder = builder.early_data(node.early_data, Policy::Ask);
+        }
+        builder
+    }
+
+    /// The answers with those to the questions that [`Self::apply`] brings about.
+    #[must_use]
+    pub fn answers(&self, mut answers: Answers) -> Answers {
+        if self.0.sessions.is_some() {
+            let (finder, keeper) = (self.clone(), self.clone());
+            answers = answers
+                .find_session(move |question| {
+                    let fleet = finder.clone();
+                    async move {
+                        match &fleet.0.sessions {
+                            Some(sessions) => sessions.find(question).await,
+                            None => None,
+                        }
+                    }
+                })
+                .keep_session(move |new| {
+                    let fleet = keeper.clone();
+                    async move {
+                        if let Some(sessions) = &fleet.0.sessions {
+                            sessions.keep(new).await;
+                        }
+                    }
+                });
+        }
+        if let Some(guard) = &self.0.guard {
+            let (guard, fleet) = (Arc::clone(guard), self.clone());
+            answers = answers.admit_early_data(move |question| {
+                let (guard, fleet) = (Arc::clone(&guard), fleet.clone());
+                async move {
+                    let admitted = guard.admit(question.unique()).await;
+                    drop(fleet);
+                    admitted
+                }
+            });
+        }
+        answers
+    }
+
+    /// Looks for new ticket keys now, in the file or the store, as on a signal. They are looked for once a second in
+    /// any case. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// Why they were refused, or that the store is away; those from before stay.
+    pub async fn reload(&self) -> Result<(), FleetError> {
+        if let Some(file) = &self.0.key_file {
+            let file = Arc::clone(file);
+            let read = tokio::task::spawn_blocking(move || file.read());
+            // A task that was not run belongs to a runtime that ends.
+            return read.await.unwrap_or(Err(FleetError::Away));
+        }
+        match &self.0.store_keys {
+            Some(keys) => keys.refresh(UnixTime::now()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the store is reached and ticket keys are there, as far as the settings want them, for no longer
+    /// than `limit`: whether they are. For a server that would rather not begin with full handshakes. Needs a tokio
+    /// runtime.
+    pub async fn reached(&self, limit: Duration) -> bool {
+        let began = Instant::now();
+        loop {
+            let state = self.state();
+            let has_store = state.store || self.0.store.is_none();
+            let has_keys = state.ticket_keys || self.0.tickets.is_none();
+            if has_store && has_keys || began.elapsed() >= limit {
+                return has_store && has_keys;
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// How it stands now.
+    #[must_use]
+    pub fn state(&self) -> State {
+        let store = self.0.store.as_ref();
+        let early_data = self.0.guard.as_ref().is_some_and(|guard| guard.admits());
+        let ticket_keys = self.0.tickets.as_ref().is_some_and(|tickets| tickets.has_keys());
+        State { store: store.is_some_and(|store| store.is_there()), ticket_keys, early_data }
+    }
+
+    /// What was asked of the store so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.0.counters.read()
+    }
+
+    /// How long early data is refused after the store was away or is not what it was: as long as one hello can
+    /// count as fresh, 121 seconds by the core's rule, one more, and twice the
+    /// [difference allowed between clocks](StoreSettings::clock_difference). At a store with replicas it is a minute more.
+    #[must_use]
+    pub fn blind_time(&self) -> Duration {
+        self.0.blind_time
+    }
+}
+
+/// The tickets of a configuration, which keeps its fleet running.
+struct Held {
+    tickets: Arc<FleetTickets>,
+    _fleet: Fleet,
+}
+
+impl TicketSealer for Held {
+    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.seal(session, now)
+    }
+
+    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.open(ticket, now)
+    }
+
+    fn lifetime(&self) -> u32 {
+        self.tickets.lifetime()
+    }
+}
+
+impl Node {
+    fn with_store(
+        &mut self,
+        settings: &Settings,
+        about: &StoreSettings,
+    ) -> Result<StoreKeeper, FleetError> {
+        let secret = FleetSecret::read(&about.secret_file, &settings.name)?;
+        let address = Address::of(about)?;
+        let counters = || Arc::clone(&self.counters);
+        let store = Arc::new(Store::new(about.time_limit, counters()));
+        let at = || Arc::clone(&store);
+        // In braces, which keep what belongs together in one place where keys are spread.
+        let prefix = format!("tercel:{{{}}}:", settings.name);
+        self.sessions =
+            settings.sessions.then(|| Sessions::new(at(), &prefix, &secret, counters()));
+        self.guard = (settings.early_data > 0).then(|| {
+            let difference = about.clock_difference.as_secs();
+            let blind_time = self.blind_time;
+            Arc::new(Guard::new(at(), &prefix, &secret, difference, blind_time, counters()))
+        });
+        let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
+        self.store_keys = tickets.map(|tickets| {
+            let period = settings.ticket_lifetime;
+            let tickets = Arc::clone(tickets);
+            Arc::new(StoreKeys::new(at(), &prefix, &secret, tickets, period, counters()))
+        });
+        self.store = Some(at());
+        Ok(StoreKeeper {
+            store: at(),
+            address,
+            connections: about.connections,
+            connect_limit: about.connect_time_limit,
+            guard: self.guard.clone(),
+            keys: self.store_keys.clone(),
+            counters: counters(),
+        })
+    }
+}
+
+/// Runs the keeper until `stopped` hears that nobody needs it.
+fn start(
+    store: Option<StoreKeeper>,
+    file: Option<Arc<KeyFile>>,
+    stopped: oneshot::Receiver<()>,
+) -> Result<(), FleetError> {
+    if store.is_none() && file.is_none() {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(FleetError::Thread)?;
+    let keep = async move {
+        let store = async {
+            if let Some(store) = &store {
+                store.keep().await;
+            }
+        };
+        let file = async {
+            if let Some(file) = &file {
+                keep_file(file).await;
+            }
+        };
+        tokio::select! {
+            _ = stopped => {}
+            _ = async { tokio::join!(store, file) } => {}
+        }
+    };
+    let thread = std::thread::Builder::new().name("tercel-fleet".to_owned());
+    thread.spawn(move || runtime.block_on(keep)).map_err(FleetError::Thread)?;
+    Ok(())
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fleet").field("state", &self.state()).finish_non_exhaustive()
+    }
+}
+
+/// Between two looks at what is waited for.
+const LOOK: Duration = Duration::from_millis(5);

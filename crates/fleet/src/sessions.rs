@@ -1,0 +1,103 @@
+//! Sessions that all nodes find, in a store that learns nothing from them.
+//!
+//! An entry's key is a keyed digest of the session's id. Its value is sealed, bound to that key, and says itself when
+//! it expires, so that a store cannot pass one session for another or keep one alive. What a store can do is to give
+//! twice what was to be taken once. Must not know: what is in a session. Next: [`crate::secret`], [`crate::store`].
+
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::pki_types::UnixTime;
+use tercel::{FindSessionQuestion, NewSession};
+
+use crate::counts::Counters;
+use crate::secret::{FleetKey, FleetSecret};
+use crate::store::Store;
+
+/// The sessions of a fleet.
+pub(crate) struct Sessions {
+    store: Arc<Store>,
+    prefix: String,
+    names: FleetKey,
+    seals: FleetKey,
+    counters: Arc<Counters>,
+}
+
+impl Sessions {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        prefix: &str,
+        secret: &FleetSecret,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let prefix = format!("{prefix}session:");
+        let (names, seals) = (secret.key("session names 1"), secret.key("sessions 1"));
+        Self { store, prefix, names, seals, counters }
+    }
+
+    /// The session of this id, if it is there; in any doubt none, which costs a full handshake.
+    pub(crate) async fn find(&self, question: FindSessionQuestion) -> Option<Vec<u8>> {
+        let found = self.look_up(question.identity(), question.is_single_use()).await;
+        let counters = &self.counters;
+        let count = if found.is_some() { &counters.hits } else { &counters.misses };
+        count.add();
+        found
+    }
+
+    pub(crate) async fn look_up(&self, id: &[u8], take: bool) -> Option<Vec<u8>> {
+        // Ids that were not made by us cost the store nothing.
+        if id.len() != ID {
+            return None;
+        }
+        let name = self.name(id);
+        // Among all who ask one gets it. RFC 9846 8.1
+        let mut command = redis::cmd(if take { "GETDEL" } else { "GET" });
+        command.arg(&name);
+        let sealed: Option<Vec<u8>> = self.store.ask(command).await.ok()?;
+        let mut content = self.seals.open(name.as_bytes(), &sealed?)?;
+        let expires = content.first_chunk().copied().map(u64::from_be_bytes)?;
+        if UnixTime::now().as_secs() >= expires {
+            return None;
+        }
+        content.drain(..EXPIRES);
+        Some(mem::take(&mut *content))
+    }
+
+    /// Stores a session. If that fails, its client will not find it and makes a full handshake.
+    pub(crate) async fn keep(&self, mut new: NewSession) {
+        let stored = self.store(&new).await;
+        tercel::crypto::wipe(&mut new.session);
+        if stored.is_some() {
+            self.counters.kept.add();
+        }
+    }
+
+    async fn store(&self, new: &NewSession) -> Option<()> {
+        let expires = new.expires.as_secs();
+        let left = expires.checked_sub(UnixTime::now().as_secs()).filter(|left| *left > 0)?;
+        if !self.store.is_there() || new.id.len() != ID {
+            return None;
+        }
+        let name = self.name(&new.id);
+        let room = new.session.len().saturating_add(EXPIRES);
+        let mut content = zeroize::Zeroizing::new(Vec::with_capacity(room));
+        content.extend_from_slice(&expires.to_be_bytes());
+        content.extend_from_slice(&new.session);
+        let sealed = self.seals.seal(name.as_bytes(), &content).ok()?;
+        let milliseconds = Duration::from_secs(left).as_millis();
+        let mut command = redis::cmd("SET");
+        command.arg(&name).arg(sealed).arg("PX").arg(milliseconds.to_string());
+        self.store.ask::<String>(command).await.ok().map(|_| ())
+    }
+
+    fn name(&self, id: &[u8]) -> String {
+        format!("{}{}", self.prefix, self.names.name(id))
+    }
+}
+
+/// Ids of sessions, in both versions.
+const ID: usize = 32;
+
+/// When an entry expires, in seconds since 1970, at its start.
+const EXPIRES: usize = 8;

@@ -1,0 +1,216 @@
+//! The replay guard, at a store that forgets, changes, lies about the time or goes.
+
+use std::time::Duration;
+
+use tokio::time::{advance, pause, resume};
+
+use super::fake::Fake;
+use super::nodes::{DIFFERENCE, Node};
+use crate::early_data::blind_time;
+
+/// Lets the node's monotonic clock run ahead; nothing waits meanwhile.
+async fn pass(time: Duration) {
+    pause();
+    advance(time).await;
+    resume();
+}
+
+/// A node whose blind time is over.
+async fn seeing(fake: &Fake) -> Node {
+    let node = Node::at(&fake.url()).await;
+    node.look().await.unwrap();
+    pass(blind_time(DIFFERENCE)).await;
+    node
+}
+
+#[tokio::test]
+async fn what_one_node_admitted_no_node_admits_again() {
+    let fake = Fake::start();
+    let (a, b) = (seeing(&fake).await, seeing(&fake).await);
+    pass(blind_time(DIFFERENCE)).await;
+    assert!(a.guard.admit(b"binder").await);
+    assert!(!a.guard.admit(b"binder").await);
+    assert!(!b.guard.admit(b"binder").await);
+    assert!(b.guard.admit(b"another").await);
+    assert_eq!((a.counts().early_data_admitted, a.counts().early_data_replayed), (1, 1));
+    assert_eq!((b.counts().early_data_admitted, b.counts().early_data_replayed), (1, 1));
+}
+
+#[tokio::test]
+async fn of_two_nodes_at_once_one_admits() {
+    let fake = Fake::start();
+    let (a, b) = (seeing(&fake).await, seeing(&fake).await);
+    pass(blind_time(DIFFERENCE)).await;
+    for round in 0..20_u8 {
+        let binder = [round];
+        let (a, b) = tokio::join!(a.guard.admit(&binder), b.guard.admit(&binder));
+        assert!(a ^ b, "round {round}: {a} {b}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_start_a_node_is_blind_for_as_long_as_a_hello_is_fresh() {
+    let fake = Fake::start();
+    let node = Node::at(&fake.url()).await;
+    assert!(!node.guard.admit(b"before it looked").await);
+    node.look().await.unwrap();
+    assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
+    pass(blind_time(DIFFERENCE) - Duration::from_secs(2)).await;
+    node.look().await.unwrap();
+    assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
+    assert_eq!(node.counts().early_data_unknown, 3);
+    pass(Duration::from_secs(2)).await;
+    assert!(node.guard.admits() && node.guard.admit(b"binder").await);
+}
+
+#[tokio::test]
+async fn a_store_that_was_emptied_is_not_believed() {
+    let fake = Fake::start();
+    let (a, b) = (seeing(&fake).await, seeing(&fake).await);
+    pass(blind_time(DIFFERENCE)).await;
+    assert!(a.guard.admit(b"binder").await);
+    fake.set_data(Default::default());
+    assert!(!a.guard.admit(b"binder").await);
+    // One node begins a new epoch, and the other has not looked since.
+    a.look().await.unwrap();
+    assert!(!b.guard.admit(b"binder").await);
+    b.look().await.unwrap();
+    for node in [&a, &b] {
+        assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
+    }
+    pass(blind_time(DIFFERENCE)).await;
+    assert!(b.guard.admit(b"of a later hello").await);
+}
+
+#[tokio::test]
+async fn an_old_snapshot_brings_no_old_epoch_back() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    let snapshot = fake.data();
+    assert!(node.guard.admit(b"binder").await);
+    // The process of the store is another.
+    fake.set_data(snapshot.clone());
+    fake.tell("server", "run_id:one", "run_id:two");
+    fake.tell("replication", "master_replid:first", "master_replid:second");
+    fake.hang_up();
+    assert!(!node.guard.admit(b"binder").await);
+    node.connect().await;
+    assert!(!node.guard.admit(b"binder").await);
+    node.look().await.unwrap();
+    assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
+    assert_eq!(fake.data().len(), snapshot.len() + 1, "an epoch of its own");
+}
+
+#[tokio::test]
+async fn a_connection_that_hides_the_change_is_no_way_around() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    assert!(node.guard.admit(b"binder").await);
+    // The data with the epoch is what it was, as on a replica that was promoted, without the last entry.
+    let mut lagging = fake.data();
+    lagging.retain(|key, _| String::from_utf8_lossy(key).contains("epoch"));
+    fake.set_data(lagging);
+    fake.tell("replication", "master_replid:first", "master_replid:second");
+    assert!(!node.guard.admit(b"binder").await);
+    node.look().await.unwrap();
+    assert!(!node.guard.admits());
+}
+
+#[tokio::test]
+async fn a_store_that_may_forget_is_refused_with_a_reason() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    for (section, from, to, reason) in [
+        ("memory", "noeviction", "allkeys-lru", "maxmemory-policy"),
+        ("replication", "connected_slaves:0", "connected_slaves:1", "min-replicas-to-write"),
+        ("replication", "role:master", "role:slave", "replica"),
+    ] {
+        fake.tell(section, from, to);
+        assert!(node.look().await.unwrap_err().contains(reason), "{to}");
+        assert!(!node.guard.admit(b"binder").await);
+        fake.tell(section, to, from);
+        node.look().await.unwrap();
+        assert!(!node.guard.admits(), "blind after {to}");
+        pass(blind_time(DIFFERENCE)).await;
+        assert!(node.guard.admits());
+    }
+    // Between two looks: what is in the transaction itself.
+    fake.tell("replication", "connected_slaves:0", "connected_slaves:1");
+    assert!(!node.guard.admit(b"binder").await);
+}
+
+#[tokio::test]
+async fn with_replicas_a_node_is_blind_for_a_minute_more() {
+    let fake = Fake::start();
+    fake.tell(
+        "replication",
+        "connected_slaves:0",
+        "connected_slaves:1\r\nmin_slaves_good_slaves:1",
+    );
+    let node = seeing(&fake).await;
+    assert!(!node.guard.admits());
+    pass(Duration::from_secs(60)).await;
+    assert!(node.guard.admits() && node.guard.admit(b"binder").await);
+}
+
+#[tokio::test]
+async fn clocks_that_differ_are_refused() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    fake.set_offset(Duration::from_secs(DIFFERENCE - 1), false);
+    assert!(node.guard.admit(b"near enough").await);
+    fake.set_offset(Duration::from_secs(DIFFERENCE + 2), false);
+    assert!(!node.guard.admit(b"too far").await);
+    assert!(node.look().await.unwrap_err().contains("clocks"));
+}
+
+#[tokio::test]
+async fn a_store_whose_clock_was_set_back_is_refused() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    fake.set_offset(Duration::from_secs(DIFFERENCE - 1), false);
+    assert!(node.guard.admit(b"binder").await);
+    // Near ours still, but earlier than it was.
+    fake.set_offset(Duration::from_secs(0), false);
+    assert!(!node.guard.admit(b"another").await);
+    assert!(node.look().await.unwrap_err().contains("went back"));
+}
+
+#[tokio::test]
+async fn entries_outlive_every_hello() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    assert!(node.guard.admit(b"binder").await);
+    let ends: Vec<_> = fake
+        .data()
+        .into_values()
+        .filter_map(|(value, end)| (value == b"1").then_some(end))
+        .collect();
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    let left = u128::try_from(ends[0].unwrap()).unwrap() - now;
+    assert_eq!(ends.len(), 1);
+    assert!(left > (2 * blind_time(DIFFERENCE) - Duration::from_secs(5)).as_millis());
+    assert!(
+        blind_time(DIFFERENCE)
+            > tercel::ReplayGuard::FRESH_FOR + 2 * Duration::from_secs(DIFFERENCE)
+    );
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_or_refuses_admits_nothing() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    *fake.shared.error.lock().unwrap() = Some("OOM no room");
+    assert!(!node.guard.admit(b"binder").await);
+    assert!(node.store.is_there());
+    *fake.shared.error.lock().unwrap() = Some("READONLY a replica");
+    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.store.is_there());
+    assert!(!node.guard.admit(b"binder").await);
+    assert_eq!(node.counts().early_data_unknown, 3);
+    // When it is back, it has to be looked at again.
+    *fake.shared.error.lock().unwrap() = None;
+    node.connect().await;
+    node.look().await.unwrap();
+    assert!(!node.guard.admits());
+}

@@ -1,0 +1,221 @@
+//! A store inside the test: as much of the protocol as nodes speak, with faults on demand.
+//!
+//! Must not know: what is stored. Next: `nodes.rs`.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::ticket_keys::shared::COMPARE_AND_SET;
+
+/// Values and the milliseconds since 1970 at which they go.
+pub(super) type Data = HashMap<Vec<u8>, (Vec<u8>, Option<i64>)>;
+
+pub(super) struct Fake {
+    pub(super) address: SocketAddr,
+    pub(super) shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+pub(super) struct Shared {
+    pub(super) data: Mutex<Data>,
+    /// What `INFO` says, by section.
+    pub(super) info: Mutex<HashMap<&'static str, String>>,
+    /// Questions are read and not answered.
+    pub(super) deaf: AtomicBool,
+    /// Every question gets this answer.
+    pub(super) error: Mutex<Option<&'static str>>,
+    /// Milliseconds by which the clock is wrong.
+    pub(super) offset: AtomicI64,
+    pub(super) asked: AtomicUsize,
+    open: Mutex<Vec<TcpStream>>,
+}
+
+impl Fake {
+    pub(super) fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let replication =
+            "role:master\r\nconnected_slaves:0\r\nmaster_replid:first\r\nrepl_backlog_active:0\r\n";
+        let mut info = shared.info.lock().unwrap();
+        info.insert("server", "run_id:one\r\n".to_owned());
+        info.insert("memory", "maxmemory_policy:noeviction\r\n".to_owned());
+        info.insert("replication", replication.to_owned());
+        drop(info);
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                accepting.open.lock().unwrap().push(stream.try_clone().unwrap());
+                let serving = Arc::clone(&accepting);
+                thread::spawn(move || drop(serving.serve(stream)));
+            }
+        });
+        Self { address, shared }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("redis://{}", self.address)
+    }
+
+    pub(super) fn tell(&self, section: &'static str, from: &str, to: &str) {
+        let mut info = self.shared.info.lock().unwrap();
+        let told = info.get_mut(section).unwrap();
+        assert!(told.contains(from));
+        *told = told.replace(from, to);
+    }
+
+    pub(super) fn data(&self) -> Data {
+        self.shared.data.lock().unwrap().clone()
+    }
+
+    pub(super) fn set_data(&self, data: Data) {
+        *self.shared.data.lock().unwrap() = data;
+    }
+
+    pub(super) fn asked(&self) -> usize {
+        self.shared.asked.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn set_deaf(&self, deaf: bool) {
+        self.shared.deaf.store(deaf, Ordering::SeqCst);
+    }
+
+    pub(super) fn set_offset(&self, offset: Duration, back: bool) {
+        let offset = i64::try_from(offset.as_millis()).unwrap();
+        self.shared.offset.store(if back { -offset } else { offset }, Ordering::SeqCst);
+    }
+
+    /// Ends all connections; new ones are accepted.
+    pub(super) fn hang_up(&self) {
+        for stream in self.shared.open.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// The only value whose key has this in it.
+    pub(super) fn value(&self, part: &str) -> Vec<u8> {
+        let data = self.data();
+        let mut found = data.iter().filter(|(key, _)| String::from_utf8_lossy(key).contains(part));
+        let (_, (value, _)) = found.next().unwrap();
+        assert!(found.next().is_none());
+        value.clone()
+    }
+}
+
+impl Shared {
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        let mut output = stream.try_clone()?;
+        let mut input = BufReader::new(stream);
+        let mut queue: Option<Vec<Vec<Vec<u8>>>> = None;
+        loop {
+            let command = read(&mut input)?;
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            while self.deaf.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let name = String::from_utf8_lossy(&command[0]).to_uppercase();
+            let error = *self.error.lock().unwrap();
+            let answer = match (name.as_str(), &mut queue) {
+                _ if error.is_some() => format!("-{}\r\n", error.unwrap()).into_bytes(),
+                ("MULTI", None) => {
+                    queue = Some(Vec::new());
+                    b"+OK\r\n".to_vec()
+                }
+                ("EXEC", Some(_)) => {
+                    let commands = queue.take().unwrap();
+                    let mut data = self.data.lock().unwrap();
+                    let mut answer = format!("*{}\r\n", commands.len()).into_bytes();
+                    commands.iter().for_each(|one| answer.extend(self.answer(&mut data, one)));
+                    answer
+                }
+                (_, Some(queue)) => {
+                    queue.push(command);
+                    b"+QUEUED\r\n".to_vec()
+                }
+                _ => self.answer(&mut self.data.lock().unwrap(), &command),
+            };
+            output.write_all(&answer)?;
+        }
+    }
+
+    fn now(&self) -> i64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        i64::try_from(now).unwrap() + self.offset.load(Ordering::SeqCst)
+    }
+
+    fn answer(&self, data: &mut Data, command: &[Vec<u8>]) -> Vec<u8> {
+        let now = self.now();
+        data.retain(|_, (_, end)| end.is_none_or(|end| end > now));
+        let text: Vec<_> = command.iter().map(|part| String::from_utf8_lossy(part)).collect();
+        let after = |word: &str| {
+            let at = text.iter().position(|part| part == word)?;
+            text.get(at + 1)?.parse::<i64>().ok()
+        };
+        match text[0].as_ref() {
+            "PING" => b"+PONG\r\n".to_vec(),
+            "INFO" => bulk(self.info.lock().unwrap().get(text[1].as_ref()).map(String::as_bytes)),
+            "TIME" => {
+                let (seconds, rest) = ((now / 1000).to_string(), (now % 1000 * 1000).to_string());
+                [b"*2\r\n".to_vec(), bulk(Some(seconds.as_bytes())), bulk(Some(rest.as_bytes()))]
+                    .concat()
+            }
+            "GET" => bulk(data.get(&command[1]).map(|(value, _)| &**value)),
+            "GETDEL" => bulk(data.remove(&command[1]).map(|(value, _)| value).as_deref()),
+            "SET" if text.contains(&"NX".into()) && data.contains_key(&command[1]) => bulk(None),
+            "SET" => {
+                let end = after("PX").map(|life| now + life);
+                data.insert(command[1].clone(), (command[2].clone(), end));
+                b"+OK\r\n".to_vec()
+            }
+            "PEXPIRE" => {
+                let life: i64 = text[2].parse().unwrap();
+                data.get_mut(&command[1]).unwrap().1 = Some(now + life);
+                b":1\r\n".to_vec()
+            }
+            "EVAL" => {
+                assert_eq!(text[1], COMPARE_AND_SET);
+                let there =
+                    data.get(&command[3]).map(|(value, _)| value.clone()).unwrap_or_default();
+                if there != command[4] {
+                    return b":0\r\n".to_vec();
+                }
+                data.insert(command[3].clone(), (command[5].clone(), None));
+                b":1\r\n".to_vec()
+            }
+            other => format!("-ERR unknown command {other}\r\n").into_bytes(),
+        }
+    }
+}
+
+fn bulk(value: Option<&[u8]>) -> Vec<u8> {
+    match value {
+        None => b"$-1\r\n".to_vec(),
+        Some(value) => [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat(),
+    }
+}
+
+fn read(input: &mut impl BufRead) -> io::Result<Vec<Vec<u8>>> {
+    let count = number(input)?;
+    (0..count)
+        .map(|_| {
+            let mut part = vec![0; number(input)? + 2];
+            input.read_exact(&mut part)?;
+            part.truncate(part.len() - 2);
+            Ok(part)
+        })
+        .collect()
+}
+
+fn number(input: &mut impl BufRead) -> io::Result<usize> {
+    let mut line = String::new();
+    if input.read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    line[1..].trim_end().parse().map_err(|_| io::ErrorKind::InvalidData.into())
+}

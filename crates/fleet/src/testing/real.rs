@@ -1,0 +1,300 @@
+//! Nodes against a real server: killed, stopped, restarted empty and with an old snapshot, emptied, over TLS.
+//!
+//! Without `redis-server` or `valkey-server` these tests say `absent:` and check nothing. Must not know: how nodes
+//! work. Next: `served.rs`.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use redis::FromRedisValue;
+use tercel::EarlyData;
+use tercel::wire::ProtocolVersion;
+
+use super::nodes::{Folder, Node, until};
+use super::served::{
+    IDENTITY, Served, Shares, client, clients_resume_everywhere, early_data_is_accepted_once,
+    settings,
+};
+use crate::settings::StoreSettings;
+use crate::store::dial::Address;
+
+/// A server of its own for one test.
+struct Real {
+    program: &'static str,
+    folder: Folder,
+    port: u16,
+    options: Vec<String>,
+    process: Option<Child>,
+}
+
+impl Real {
+    async fn start(options: &[&str]) -> Option<Self> {
+        let is_there = |program: &&str| {
+            let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+            version.is_ok_and(|status| status.success())
+        };
+        let Some(program) = ["valkey-server", "redis-server"].into_iter().find(is_there) else {
+            println!("absent: valkey-server, redis-server");
+            return None;
+        };
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        let mut real = Self { program, folder: Folder::new(), port, options, process: None };
+        real.run().await;
+        Some(real)
+    }
+
+    fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    async fn run(&mut self) {
+        let mut command = Command::new(self.program);
+        command.args(["--bind", "127.0.0.1", "--save", "", "--dir"]).arg(self.folder.path());
+        if !self.options.iter().any(|option| option == "--port") {
+            command.args(["--port", &self.port.to_string()]);
+        }
+        command.args(&self.options).stdout(Stdio::null()).stdin(Stdio::null());
+        self.process = Some(command.spawn().unwrap());
+        if !self.options.iter().any(|option| option == "--tls-port") {
+            until_answering(&self.url()).await;
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        let process = self.process.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
+    }
+
+    async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        let address = Address::of(&StoreSettings::new(self.url(), "")).unwrap();
+        let mut connection = address.dial(&Default::default()).await.unwrap();
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]);
+        command.query_async(&mut connection).await.unwrap()
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+async fn until_answering(url: &str) {
+    let address = Address::of(&StoreSettings::new(url, "")).unwrap();
+    for _ in 0..1000 {
+        if address.dial(&Default::default()).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the server does not answer after ten seconds");
+}
+
+async fn pair(real: &Real, folder: &Folder, shares: Shares) -> (Served, Served) {
+    let settings = settings(&real.url(), folder, shares);
+    let nodes = (Served::start(&settings).await, Served::start(&settings).await);
+    nodes.0.ready().await;
+    nodes.1.ready().await;
+    nodes
+}
+
+#[tokio::test]
+async fn clients_resume_on_another_node() {
+    let Some(real) = Real::start(&[]).await else { return };
+    let folder = Folder::new();
+    for shares in [Shares::Tickets, Shares::Sessions] {
+        let (a, b) = pair(&real, &folder, shares).await;
+        clients_resume_everywhere(&[&a, &b]).await;
+        early_data_is_accepted_once(&a, &b).await;
+    }
+}
+
+#[tokio::test]
+async fn of_two_nodes_at_once_one_takes_one_admits_and_one_rotates() {
+    let Some(real) = Real::start(&[]).await else { return };
+    let (a, b) = (Node::at(&real.url()).await, Node::at(&real.url()).await);
+    for round in 0..50_u8 {
+        let id = [round; 32];
+        let expires = super::nodes::at(tercel::pki_types::UnixTime::now().as_secs() + 100);
+        let new = tercel::NewSession { id: id.to_vec(), session: b"session".to_vec(), expires };
+        a.sessions.keep(new).await;
+        let both = tokio::join!(a.sessions.look_up(&id, true), b.sessions.look_up(&id, true));
+        assert!(both.0.is_some() ^ both.1.is_some(), "round {round}");
+        // The first set is made at once, and its key begins three seconds later.
+        let settled = if round == 0 { 0 } else { 3 };
+        let now = 1_000_000 + u64::from(round) * super::nodes::PERIOD + settled;
+        let now = super::nodes::at(now);
+        let both = tokio::join!(a.keys.refresh(now), b.keys.refresh(now));
+        both.0.unwrap();
+        both.1.unwrap();
+        let value: Vec<u8> = real.ask(&["GET", "tercel:{test}:ticket-keys"]).await;
+        assert_eq!(value[1..9], (u64::from(round) + 1).to_be_bytes());
+    }
+    for node in [&a, &b] {
+        node.look().await.unwrap();
+    }
+    tokio::time::pause();
+    tokio::time::advance(crate::early_data::blind_time(super::nodes::DIFFERENCE)).await;
+    tokio::time::resume();
+    for round in 0..50_u8 {
+        let binder = [round];
+        let both = tokio::join!(a.guard.admit(&binder), b.guard.admit(&binder));
+        assert!(both.0 ^ both.1, "round {round}");
+    }
+}
+
+/// What `disturb` does to the server: nodes are blind after it, and then recover by themselves.
+async fn blind_after(disturb: impl AsyncFnOnce(&mut Real)) {
+    let Some(mut real) = Real::start(&[]).await else { return };
+    let folder = Folder::new();
+    let (a, b) = pair(&real, &folder, Shares::Tickets).await;
+    early_data_is_accepted_once(&a, &b).await;
+    let client = client(ProtocolVersion::TLS1_3);
+    assert!(!a.meet(&client, b"").await.0);
+    disturb(&mut real).await;
+    for node in [&a, &b] {
+        let (resumed, early) = node.meet(&client, b"early").await;
+        assert!(resumed, "the last good keys are good still");
+        assert_eq!(early, EarlyData::Rejected);
+    }
+    for node in [&a, &b] {
+        until("the store is there", || node.fleet.state().store).await;
+        assert_eq!(node.meet(&client, b"early").await.1, EarlyData::Rejected, "blind");
+    }
+    for node in [&a, &b] {
+        until("early data", || node.fleet.state().early_data).await;
+    }
+    early_data_is_accepted_once(&b, &a).await;
+    clients_resume_everywhere(&[&a, &b]).await;
+}
+
+#[tokio::test]
+async fn after_a_restart_with_nothing_nodes_are_blind() {
+    blind_after(async |real| {
+        real.kill();
+        real.run().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn after_a_restart_with_an_old_snapshot_nodes_are_blind() {
+    blind_after(async |real| {
+        let _: String = real.ask(&["SAVE"]).await;
+        let keys: Vec<String> = real.ask(&["KEYS", "*epoch*"]).await;
+        assert_eq!(keys.len(), 1);
+        real.kill();
+        real.run().await;
+        let restored: Vec<String> = real.ask(&["KEYS", &keys[0]]).await;
+        assert_eq!(restored, keys, "the old epoch came back");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn after_everything_was_deleted_nodes_are_blind() {
+    blind_after(async |real| {
+        let _: String = real.ask(&["FLUSHALL"]).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_stands_still_is_away() {
+    blind_after(async |real| {
+        real.signal("-STOP");
+        // Longer than the time limit of a question, and than a beat.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        real.signal("-CONT");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_may_evict_admits_no_early_data() {
+    let options = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
+    let Some(real) = Real::start(&options).await else { return };
+    let folder = Folder::new();
+    let node = Served::start(&settings(&real.url(), &folder, Shares::Sessions)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(!node.fleet.state().early_data);
+    let _: String = real.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
+    node.ready().await;
+    let _: String = real.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await;
+    until("refused", || !node.fleet.state().early_data).await;
+}
+
+#[tokio::test]
+async fn the_store_is_reached_over_tls_and_by_path() {
+    let folder = Folder::new();
+    let pem = |label: &str, der: &[u8]| {
+        let base64 = base64(der);
+        format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n").into_bytes()
+    };
+    let certificate = folder.write("certificate.pem", &pem("CERTIFICATE", &IDENTITY.leaf));
+    let key = folder.write("key.pem", &pem("PRIVATE KEY", &IDENTITY.key));
+    let roots = folder.write("roots.pem", &pem("CERTIFICATE", &IDENTITY.root));
+    let port =
+        TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
+    let path = folder.path().join("socket");
+    let paths = [&certificate, &key, &roots, &path].map(|path| path.to_str().unwrap());
+    let options = [
+        ["--tls-port", &port],
+        ["--port", "0"],
+        ["--tls-cert-file", paths[0]],
+        ["--tls-key-file", paths[1]],
+        ["--tls-ca-cert-file", paths[2]],
+        ["--unixsocket", paths[3]],
+        ["--requirepass", "password"],
+    ];
+    let Some(_real) = Real::start(options.as_flattened()).await else { return };
+    let urls = [
+        format!("rediss://:password@localhost:{port}"),
+        format!("unix://{}?pass=password", paths[3]),
+    ];
+    for url in urls {
+        let mut settings = settings(&url, &folder, Shares::Sessions);
+        let store = settings.store.as_mut().unwrap();
+        store.roots = Some(roots.clone());
+        store.certificate = Some((certificate.clone(), key.clone()));
+        let (a, b) = (Served::start(&settings).await, Served::start(&settings).await);
+        clients_resume_everywhere(&[&a, &b]).await;
+    }
+    // Another authority is not trusted, and a wrong password does not help.
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let other = folder.write("other.pem", other.cert.pem().as_bytes());
+    let mut untrusted =
+        settings(&format!("rediss://:password@localhost:{port}"), &folder, Shares::Sessions);
+    untrusted.store.as_mut().unwrap().roots = Some(other);
+    let mut unknown =
+        settings(&format!("rediss://:wrong@localhost:{port}"), &folder, Shares::Sessions);
+    unknown.store.as_mut().unwrap().roots = Some(roots);
+    for settings in [untrusted, unknown] {
+        let fleet = crate::Fleet::connect(&settings).unwrap();
+        assert!(!fleet.reached(Duration::from_millis(500)).await);
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for part in bytes.chunks(3) {
+        let group = part.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
+            << (8 * (3 - part.len()));
+        for digit in 0..4 {
+            let value = usize::try_from(group >> (18 - 6 * digit) & 63).unwrap();
+            text.push(if digit <= part.len() { char::from(DIGITS[value]) } else { '=' });
+        }
+    }
+    text
+}

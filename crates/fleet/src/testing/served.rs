@@ -1,0 +1,277 @@
+//! Clients that come back to another node, over TLS.
+//!
+//! Must not know: which store it is. Next: `real.rs`, where these run against a real one too.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rcgen::{CertificateParams, Issuer, KeyPair};
+use tercel::pki::Roots;
+use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tercel::wire::ProtocolVersion;
+use tercel::{ClientConfig, ClientMemoryStore, Credential, EarlyData, ServerConfig};
+use tercel_tokio::{Acceptor, Answers, Connector};
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
+};
+
+use super::fake::Fake;
+use super::nodes::{Folder, LIMIT, until};
+use crate::{Fleet, Settings, StoreSettings, TicketKeys};
+
+pub(super) const VERSIONS: [ProtocolVersion; 2] =
+    [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
+
+/// As short as tests can wait for.
+const BLIND: Duration = Duration::from_secs(2);
+
+/// What is shared.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Shares {
+    Tickets,
+    Sessions,
+}
+
+pub(super) fn settings(url: &str, folder: &Folder, shares: Shares) -> Settings {
+    let mut store = StoreSettings::new(url, folder.write("secret", &[b'x'; 32]));
+    store.time_limit = LIMIT;
+    let from_store = shares == Shares::Tickets;
+    Settings {
+        ticket_keys: if from_store { TicketKeys::Store } else { TicketKeys::Own },
+        sessions: !from_store,
+        early_data: 1000,
+        store: Some(store),
+        ..Settings::default()
+    }
+}
+
+/// A node that serves.
+pub(super) struct Served {
+    pub(super) fleet: Fleet,
+    acceptor: Acceptor,
+}
+
+impl Served {
+    pub(super) async fn start(settings: &Settings) -> Self {
+        let fleet = Fleet::with_blind_time(settings, BLIND).unwrap();
+        assert!(fleet.reached(Duration::from_secs(20)).await);
+        let key = PrivateKeyDer::Pkcs8(IDENTITY.key.clone().into());
+        let credential = Credential::new(vec![IDENTITY.leaf.clone()], &key).unwrap();
+        let config = fleet.apply(ServerConfig::builder().credential(credential)).build().unwrap();
+        Self { acceptor: Acceptor::new(config).answers(fleet.answers(Answers::new())), fleet }
+    }
+
+    /// Whether a client that connects now has resumed, and what became of its early data.
+    pub(super) async fn meet(&self, client: &Connector, early: &[u8]) -> (bool, EarlyData) {
+        Box::pin(self.meet_recorded(client, early)).await.0
+    }
+
+    /// The same, with what the client sent.
+    async fn meet_recorded(
+        &self,
+        client: &Connector,
+        early: &[u8],
+    ) -> ((bool, EarlyData), Vec<u8>) {
+        let (near, far) = duplex(1 << 16);
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let far = Recorded { inner: far, seen: Arc::clone(&sent) };
+        let name = ServerName::try_from("server.example").unwrap();
+        let connect = Box::pin(client.connect_early(name, near, early));
+        let both = tokio::join!(connect, Box::pin(self.acceptor.accept(far)));
+        let (mut near, mut far) = (both.0.unwrap().stream, both.1.unwrap());
+        // Tickets come with what follows the handshake.
+        far.write_all(b"x").await.unwrap();
+        far.flush().await.unwrap();
+        near.read_exact(&mut [0]).await.unwrap();
+        let facts = far.facts();
+        let outcome = (facts.resumed, facts.early_data);
+        let sent = sent.lock().unwrap().clone();
+        (outcome, sent)
+    }
+
+    /// Sends these bytes, and waits until the node has answered something.
+    async fn replay(&self, bytes: &[u8]) {
+        let (mut near, far) = duplex(1 << 16);
+        near.write_all(bytes).await.unwrap();
+        let answered = async {
+            let mut start = [0; 16];
+            near.read_exact(&mut start).await.unwrap();
+        };
+        tokio::select! {
+            _ = Box::pin(self.acceptor.accept(far)) => {}
+            () = answered => {}
+        }
+    }
+
+    /// Waits until keys seal and early data is admitted.
+    pub(super) async fn ready(&self) {
+        until("early data", || self.fleet.state().early_data).await;
+        // A new fleet's first key seals when all nodes have seen it.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+}
+
+pub(super) fn client(version: ProtocolVersion) -> Connector {
+    let mut roots = Roots::new();
+    roots.add_der(&IDENTITY.root).unwrap();
+    let config = ClientConfig::builder()
+        .roots(roots)
+        .versions(&[version])
+        .session_store(Arc::new(ClientMemoryStore::default()))
+        .early_data(true);
+    Connector::new(config.build().unwrap())
+}
+
+/// Clients of both versions come to one node after the other, twice.
+pub(super) async fn clients_resume_everywhere(nodes: &[&Served]) {
+    for version in VERSIONS {
+        let client = client(version);
+        assert!(!nodes[0].meet(&client, b"").await.0);
+        for round in 0..2 {
+            for node in nodes.iter().rev() {
+                assert!(node.meet(&client, b"").await.0, "round {round} in {version:?}");
+            }
+        }
+    }
+}
+
+/// A client's early data is accepted at one node, and the same bytes are replayed to both.
+pub(super) async fn early_data_is_accepted_once(a: &Served, b: &Served) {
+    let client = client(ProtocolVersion::TLS1_3);
+    a.meet(&client, b"").await;
+    let before = [a, b].map(|node| node.fleet.counts());
+    let ((resumed, early), sent) = Box::pin(b.meet_recorded(&client, b"early")).await;
+    assert!(resumed);
+    assert_eq!(early, EarlyData::Accepted);
+    for node in [a, b] {
+        node.replay(&sent).await;
+    }
+    let after = [a, b].map(|node| node.fleet.counts());
+    let admitted = after.iter().map(|counts| counts.early_data_admitted).sum::<u64>();
+    let was = before.iter().map(|counts| counts.early_data_admitted).sum::<u64>();
+    assert_eq!(admitted, was + 1);
+    // With sessions in the store a replay already fails to find its session.
+    let replayed =
+        after.iter().map(|counts| counts.early_data_replayed + counts.misses).sum::<u64>();
+    let was = before.iter().map(|counts| counts.early_data_replayed + counts.misses).sum::<u64>();
+    assert_eq!(replayed, was + 2);
+}
+
+async fn share(shares: Shares) {
+    let (fake, folder) = (Fake::start(), Folder::new());
+    let settings = settings(&fake.url(), &folder, shares);
+    let (a, b) = (Served::start(&settings).await, Served::start(&settings).await);
+    // Blind at first: resumed all the same.
+    a.ready().await;
+    b.ready().await;
+    clients_resume_everywhere(&[&a, &b]).await;
+    early_data_is_accepted_once(&a, &b).await;
+}
+
+#[tokio::test]
+async fn tickets_of_one_node_resume_on_another() {
+    share(Shares::Tickets).await;
+}
+
+#[tokio::test]
+async fn sessions_of_one_node_resume_on_another() {
+    share(Shares::Sessions).await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_costs_full_handshakes_and_early_data() {
+    for shares in [Shares::Tickets, Shares::Sessions] {
+        let (fake, folder) = (Fake::start(), Folder::new());
+        let node = Served::start(&settings(&fake.url(), &folder, shares)).await;
+        node.ready().await;
+        let client = client(ProtocolVersion::TLS1_3);
+        node.meet(&client, b"").await;
+        fake.set_deaf(true);
+        until("away", || !node.fleet.state().store).await;
+        let (resumed, early) = node.meet(&client, b"early").await;
+        assert_eq!(resumed, shares == Shares::Tickets);
+        assert_eq!(early, EarlyData::Rejected);
+        // Once more, with what the last handshake gave out.
+        assert_eq!(node.meet(&client, b"").await.0, shares == Shares::Tickets);
+        fake.set_deaf(false);
+        until("there", || node.fleet.state().store).await;
+        node.meet(&client, b"").await;
+        let (resumed, early) = node.meet(&client, b"early").await;
+        assert!(resumed);
+        assert_eq!(early, EarlyData::Rejected, "blind for a while");
+        until("seeing", || node.fleet.state().early_data).await;
+        assert_eq!(node.meet(&client, b"early").await, (true, EarlyData::Accepted));
+    }
+}
+
+#[tokio::test]
+async fn what_a_configuration_holds_keeps_running() {
+    let (fake, folder) = (Fake::start(), Folder::new());
+    let mut settings = settings(&fake.url(), &folder, Shares::Tickets);
+    settings.early_data = 0;
+    let node = Served::start(&settings).await;
+    drop(node.fleet);
+    let asked = fake.asked();
+    until("still looking", || fake.asked() > asked + 1).await;
+    drop(node.acceptor);
+}
+
+/// A transport that notes what is read from it.
+struct Recorded {
+    inner: DuplexStream,
+    seen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl AsyncRead for Recorded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        self.seen.lock().unwrap().extend_from_slice(&buffer.filled()[before..]);
+        read
+    }
+}
+
+impl AsyncWrite for Recorded {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+pub(super) struct Identity {
+    pub(super) root: CertificateDer<'static>,
+    pub(super) leaf: CertificateDer<'static>,
+    pub(super) key: Vec<u8>,
+}
+
+pub(super) static IDENTITY: LazyLock<Identity> = LazyLock::new(|| {
+    let mut params = CertificateParams::default();
+    // Other libraries tell by the names which certificate signed itself.
+    params.distinguished_name.push(rcgen::DnType::CommonName, "authority");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = KeyPair::generate().unwrap();
+    let root = params.self_signed(&authority).unwrap();
+    let issuer = Issuer::new(params, authority);
+    let key = KeyPair::generate().unwrap();
+    let names = vec!["server.example".to_owned(), "localhost".to_owned()];
+    let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
+    Identity { root: root.der().clone(), leaf: leaf.der().clone(), key: key.serialize_der() }
+});

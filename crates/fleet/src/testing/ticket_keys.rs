@@ -1,0 +1,257 @@
+//! One set of ticket keys for all nodes, at a store that loses, restores or damages it; and keys in a file.
+
+use std::time::Duration;
+
+use tercel::{TicketKeySet, TicketSealer};
+
+use super::fake::Fake;
+use super::nodes::{Folder, Node, PERIOD, at, set_mode};
+use crate::error::FleetError;
+use crate::secret::FleetSecret;
+use crate::{Fleet, Settings, TicketKeys};
+
+const NOW: u64 = 1_000_000;
+/// When the first key of a fleet seals that began at `NOW`.
+const FIRST: u64 = NOW + 3;
+
+/// A ticket of one node, opened by the other.
+fn passes(from: &Node, to: &Node, now: u64) -> bool {
+    let ticket = from.tickets.seal(b"session", at(now)).expect("a ticket");
+    to.tickets.open(&ticket, at(now)).as_deref() == Some(b"session")
+}
+
+fn number(fake: &Fake) -> u64 {
+    let value = fake.value("ticket-keys");
+    u64::from_be_bytes(value[1..9].try_into().unwrap())
+}
+
+async fn pair(fake: &Fake) -> (Node, Node) {
+    let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
+    let (first, second) =
+        tokio::join!(Box::pin(a.keys.refresh(at(NOW))), Box::pin(b.keys.refresh(at(NOW))));
+    first.unwrap();
+    second.unwrap();
+    (a, b)
+}
+
+#[tokio::test]
+async fn two_nodes_that_start_at_once_have_one_set() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    assert_eq!(number(&fake), 1);
+    // Nothing is sealed before both have looked again.
+    assert!(a.tickets.seal(b"session", at(FIRST - 1)).is_none());
+    assert!(passes(&a, &b, FIRST) && passes(&b, &a, FIRST));
+}
+
+#[tokio::test]
+async fn two_nodes_that_rotate_at_once_agree() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    for round in 1..=20 {
+        let now = FIRST + round * PERIOD;
+        let (first, second) = tokio::join!(a.keys.refresh(at(now)), b.keys.refresh(at(now)));
+        first.unwrap();
+        second.unwrap();
+        assert_eq!(number(&fake), 1 + round);
+        assert!(passes(&a, &b, now) && passes(&b, &a, now), "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn every_node_has_a_key_before_it_seals() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    // `b` hears nothing of the change, and is met by tickets under the new key all the same.
+    let change = FIRST + PERIOD;
+    let before = a.tickets.seal(b"session", at(change - 1)).unwrap();
+    a.keys.refresh(at(change)).await.unwrap();
+    assert!(passes(&a, &b, change) && passes(&b, &a, change));
+    let after = a.tickets.seal(b"session", at(change)).unwrap();
+    assert_ne!(before[..16], after[..16], "another key");
+    // What was sealed last under the old key opens for one lifetime, at every node.
+    a.keys.refresh(at(change + PERIOD - 1)).await.unwrap();
+    for node in [&a, &b] {
+        assert!(node.tickets.open(&before, at(change + PERIOD - 1)).is_some());
+        assert!(node.tickets.open(&before, at(change + PERIOD)).is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_was_away_too_long_opens_and_seals_no_more() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    a.store.set(None);
+    assert!(matches!(a.keys.refresh(at(FIRST + PERIOD)).await, Err(FleetError::Away)));
+    let end = FIRST + 2 * PERIOD;
+    let last = a.tickets.seal(b"session", at(end - 1)).unwrap();
+    assert!(a.tickets.seal(b"session", at(end)).is_none());
+    assert!(a.tickets.open(&last, at(end)).is_some());
+    // The others have gone on, and when the store is back so does this one.
+    for now in [FIRST + PERIOD, end] {
+        b.keys.refresh(at(now)).await.unwrap();
+    }
+    assert!(b.tickets.open(&last, at(end)).is_some());
+    a.connect().await;
+    a.keys.refresh(at(end)).await.unwrap();
+    assert!(passes(&a, &b, end) && passes(&b, &a, end));
+}
+
+#[tokio::test]
+async fn a_fleet_that_slept_waits_until_all_have_the_new_key() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    let now = FIRST + 50 * PERIOD;
+    a.keys.refresh(at(now)).await.unwrap();
+    assert!(
+        a.tickets
+            .seal(b"session", at(now))
+            .is_none_or(|ticket| b.tickets.open(&ticket, at(now)).is_some())
+    );
+    b.keys.refresh(at(now + 1)).await.unwrap();
+    assert!(passes(&a, &b, now + 3) && passes(&b, &a, now + 3));
+}
+
+#[tokio::test]
+async fn a_node_whose_clock_is_wrong_makes_no_keys() {
+    let fake = Fake::start();
+    fake.set_offset(Duration::from_secs(3600), true);
+    let node = Node::at(&fake.url()).await;
+    let refused = node.keys.refresh(at(NOW)).await.unwrap_err();
+    assert!(refused.to_string().contains("clocks"), "{refused}");
+    assert!(fake.data().is_empty());
+    fake.set_offset(Duration::ZERO, false);
+    node.keys.refresh(at(NOW)).await.unwrap();
+    let set = fake.value("ticket-keys");
+    fake.set_offset(Duration::from_secs(3600), false);
+    assert!(node.keys.refresh(at(FIRST + PERIOD)).await.is_err());
+    assert_eq!(fake.value("ticket-keys"), set);
+}
+
+#[tokio::test]
+async fn a_set_that_is_gone_is_put_back() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    let set = fake.value("ticket-keys");
+    fake.set_data(Default::default());
+    b.keys.refresh(at(FIRST)).await.unwrap();
+    assert_eq!(fake.value("ticket-keys"), set);
+    a.keys.refresh(at(FIRST)).await.unwrap();
+    assert_eq!(a.counts().ticket_keys_changed, 1);
+}
+
+#[tokio::test]
+async fn an_old_set_that_comes_back_is_replaced() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    let old = fake.data();
+    a.keys.refresh(at(FIRST + PERIOD)).await.unwrap();
+    let newer = fake.value("ticket-keys");
+    fake.set_data(old);
+    a.keys.refresh(at(FIRST + PERIOD)).await.unwrap();
+    assert_eq!(fake.value("ticket-keys"), newer);
+    assert_eq!(a.counts().ticket_keys_refused, 1);
+    b.keys.refresh(at(FIRST + PERIOD)).await.unwrap();
+    assert!(passes(&a, &b, FIRST + PERIOD));
+}
+
+#[tokio::test]
+async fn two_sets_of_one_number_become_one() {
+    let fake = Fake::start();
+    let (a, b) = pair(&fake).await;
+    let old = fake.data();
+    let change = FIRST + PERIOD;
+    a.keys.refresh(at(change)).await.unwrap();
+    // The store is restored, and the other node replaces the same set.
+    fake.set_data(old);
+    b.keys.refresh(at(change)).await.unwrap();
+    assert_eq!(number(&fake), 2);
+    for _ in 0..2 {
+        a.keys.refresh(at(change)).await.unwrap();
+        b.keys.refresh(at(change)).await.unwrap();
+    }
+    let later = change + PERIOD;
+    assert!(passes(&a, &b, later) && passes(&b, &a, later));
+}
+
+#[tokio::test]
+async fn a_damaged_or_foreign_set_is_refused_and_left_alone() {
+    let fake = Fake::start();
+    let (a, _) = pair(&fake).await;
+    let good = fake.data();
+    let key = good.keys().next().unwrap().clone();
+    let sealed = fake.value("ticket-keys");
+    for at_byte in (0..sealed.len()).step_by(7).chain([0, 1, 8, sealed.len() - 1]) {
+        let mut damaged = sealed.clone();
+        damaged[at_byte] ^= 1;
+        fake.set_data([(key.clone(), (damaged.clone(), None))].into());
+        let refused = a.keys.refresh(at(FIRST)).await.unwrap_err();
+        assert!(matches!(refused, FleetError::ForeignKeys), "byte {at_byte}");
+        assert_eq!(fake.value("ticket-keys"), damaged);
+        assert!(a.tickets.seal(b"session", at(FIRST)).is_some(), "the keys from before stay");
+    }
+    fake.set_data(good);
+    for secret in [FleetSecret::new(&[8; 32], "test"), FleetSecret::new(&[7; 32], "other")] {
+        let other = Node::with_secret(&fake.url(), &secret).await;
+        assert!(matches!(other.keys.refresh(at(FIRST)).await, Err(FleetError::ForeignKeys)));
+        assert!(!other.tickets.has_keys());
+    }
+}
+
+#[tokio::test]
+async fn the_store_does_not_learn_keys() {
+    let fake = Fake::start();
+    let (a, _) = pair(&fake).await;
+    let sealed = fake.value("ticket-keys");
+    let ticket = a.tickets.seal(b"session", at(FIRST)).unwrap();
+    // Not even the names that tickets carry.
+    assert!(!sealed.windows(16).any(|part| part == &ticket[..16]));
+    assert!(TicketKeySet::from_bytes(&sealed).is_err());
+}
+
+fn line(number: u8) -> String {
+    format!("1 {}\n", crate::secret::hexadecimal(&[number; 48]))
+}
+
+fn from_file(path: &std::path::Path) -> Result<Fleet, FleetError> {
+    let ticket_keys = TicketKeys::File(path.to_owned());
+    Fleet::connect(&Settings { ticket_keys, ..Settings::default() })
+}
+
+#[tokio::test]
+async fn a_file_of_keys_is_read_when_it_changes() {
+    let folder = Folder::new();
+    let path = folder.write("keys", line(1).as_bytes());
+    let fleet = from_file(&path).unwrap();
+    assert!(fleet.state().ticket_keys && fleet.reached(std::time::Duration::ZERO).await);
+    folder.write("keys", (line(1) + &line(2)).as_bytes());
+    fleet.reload().await.unwrap();
+    assert_eq!(fleet.counts().ticket_keys_changed, 2);
+    // Without being told.
+    folder.write("keys", line(2).as_bytes());
+    super::nodes::until("the change is seen", || fleet.counts().ticket_keys_changed == 3).await;
+    for bad in [&b"no keys"[..], b""] {
+        folder.write("keys", bad);
+        assert!(matches!(fleet.reload().await, Err(FleetError::Content(..))));
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(fleet.reload().await, Err(FleetError::File(..))));
+    assert!(fleet.state().ticket_keys, "those from before stay");
+    assert_eq!(fleet.counts().ticket_keys_changed, 3);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_can_read_is_refused() {
+    let folder = Folder::new();
+    let path = folder.write("keys", line(1).as_bytes());
+    for mode in [0o604, 0o602, 0o601, 0o620, 0o660, 0o644, 0o777] {
+        set_mode(&path, mode);
+        assert!(matches!(from_file(&path), Err(FleetError::Exposed(_))), "{mode:o}");
+    }
+    for mode in [0o400, 0o600, 0o440, 0o640] {
+        set_mode(&path, mode);
+        assert!(from_file(&path).is_ok(), "{mode:o}");
+    }
+    assert!(matches!(from_file(folder.path()), Err(FleetError::Content(..))));
+}

@@ -1,0 +1,109 @@
+//! Ticket keys that a whole fleet has.
+//!
+//! Must not know: tickets. Next: `file.rs` and `shared.rs`, where keys come from; [`SharedTickets`], which uses them.
+
+pub(crate) mod file;
+pub(crate) mod shared;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tercel::pki_types::UnixTime;
+use tercel::{SharedTickets, TicketKeySet, TicketSealer};
+
+/// Seals and opens under the keys that were received last; without any, nothing.
+pub(crate) struct FleetTickets {
+    /// Set once, with the first keys.
+    tickets: OnceLock<SharedTickets>,
+    lifetime: Duration,
+    /// From then on nothing is sealed, in seconds since 1970: by then others may have keys that are not known here, and
+    /// have forgotten these.
+    seals_until: AtomicU64,
+}
+
+impl FleetTickets {
+    pub(crate) fn new(lifetime: Duration) -> Self {
+        Self { tickets: OnceLock::new(), lifetime, seals_until: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn set(&self, keys: &TicketKeySet, seals_until: u64) {
+        match self.tickets.get() {
+            Some(tickets) => tickets.set_keys(keys),
+            None => {
+                // Whoever comes second has keys too.
+                if self.tickets.set(SharedTickets::new(keys, self.lifetime)).is_err() {
+                    return self.set(keys, seals_until);
+                }
+            }
+        }
+        self.seals_until.store(seals_until, Ordering::Release);
+    }
+
+    pub(crate) fn has_keys(&self) -> bool {
+        self.tickets.get().is_some()
+    }
+}
+
+impl TicketSealer for FleetTickets {
+    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        if now.as_secs() >= self.seals_until.load(Ordering::Acquire) {
+            return None;
+        }
+        self.tickets.get()?.seal(session, now)
+    }
+
+    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.get()?.open(ticket, now)
+    }
+
+    fn lifetime(&self) -> u32 {
+        u32::try_from(self.lifetime.as_secs()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tercel::TicketKey;
+
+    use super::*;
+
+    fn at(seconds: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+    }
+
+    fn keys(number: u8) -> TicketKeySet {
+        let key = TicketKey::new([number; 16], &[number; 32], at(100));
+        TicketKeySet::new(key, None, None).unwrap()
+    }
+
+    #[test]
+    fn without_keys_nothing_is_sealed_or_opened() {
+        let tickets = FleetTickets::new(Duration::from_secs(60));
+        assert!(!tickets.has_keys());
+        assert_eq!(tickets.seal(b"session", at(200)), None);
+        assert_eq!(tickets.open(&[1; 100], at(200)), None);
+        assert_eq!(tickets.lifetime(), 60);
+    }
+
+    #[test]
+    fn past_its_end_a_set_opens_and_does_not_seal() {
+        let tickets = FleetTickets::new(Duration::from_secs(60));
+        tickets.set(&keys(1), 300);
+        assert_eq!(tickets.seal(b"session", at(99)), None);
+        let ticket = tickets.seal(b"session", at(299)).unwrap();
+        assert_eq!(tickets.seal(b"session", at(300)), None);
+        assert_eq!(tickets.open(&ticket, at(340)).unwrap(), b"session");
+    }
+
+    #[test]
+    fn new_keys_take_the_place_of_old_ones() {
+        let tickets = FleetTickets::new(Duration::from_secs(60));
+        tickets.set(&keys(1), 300);
+        let ticket = tickets.seal(b"session", at(200)).unwrap();
+        tickets.set(&keys(2), 400);
+        assert_eq!(tickets.open(&ticket, at(200)), None);
+        let ticket = tickets.seal(b"session", at(399)).unwrap();
+        assert_eq!(tickets.open(&ticket, at(399)).unwrap(), b"session");
+    }
+}

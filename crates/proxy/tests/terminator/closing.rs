@@ -1,0 +1,147 @@
+//! How connections end, and who is told what. RFC 9846 6.1
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use crate::support::{
+    Folder, VERSIONS, backend, client, connect, echo, echoed, exchange, metric, nobody, until,
+};
+
+#[tokio::test]
+async fn close_notify_becomes_an_end_and_an_end_becomes_close_notify() {
+    let folder = Folder::new(&["a.example"]);
+    let proxy = folder.start(&format!("to = \"{}\"", echo().await));
+    for version in VERSIONS {
+        let mut stream = connect(&proxy, "a.example", client().versions(&[version])).await.unwrap();
+        assert_eq!(echoed(&mut stream, b"hello").await, b"hello");
+        // Without close_notify this would be an error.
+        assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"");
+    }
+    until("connections are gone", || proxy.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn a_client_can_go_on_sending_after_the_backend_is_done() {
+    let folder = Folder::new(&["a.example"]);
+    let (told, mut telling) = mpsc::unbounded_channel();
+    let to = backend(move |mut transport| {
+        let told = told.clone();
+        async move {
+            transport.write_all(b"enough").await.unwrap();
+            transport.shutdown().await.unwrap();
+            let mut rest = Vec::new();
+            transport.read_to_end(&mut rest).await.unwrap();
+            told.send(rest).unwrap();
+        }
+    })
+    .await;
+    let proxy = folder.start(&format!("to = \"{to}\""));
+    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).await.unwrap();
+    assert_eq!(received, b"enough");
+    stream.write_all(b"and this").await.unwrap();
+    stream.shutdown().await.unwrap();
+    assert_eq!(telling.recv().await.unwrap(), b"and this");
+}
+
+#[tokio::test]
+async fn a_client_that_is_cut_off_is_a_reset_for_the_backend() {
+    let folder = Folder::new(&["a.example"]);
+    let (told, mut telling) = mpsc::unbounded_channel();
+    let to = backend(move |mut transport| {
+        let told = told.clone();
+        async move {
+            let ended = transport.read_to_end(&mut Vec::new()).await;
+            told.send(ended.map_err(|error| error.kind())).unwrap();
+        }
+    })
+    .await;
+    let proxy = folder.start(&format!("to = \"{to}\""));
+    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+    stream.write_all(b"half a").await.unwrap();
+    drop(stream);
+    assert_eq!(telling.recv().await.unwrap(), Err(io::ErrorKind::ConnectionReset));
+}
+
+#[tokio::test]
+async fn a_backend_that_is_cut_off_is_no_end_for_the_client() {
+    let folder = Folder::new(&["a.example"]);
+    let to = backend(|mut transport| async move {
+        transport.write_all(b"half an").await.unwrap();
+        transport.read_exact(&mut [0]).await.unwrap();
+        SockRef::from(&transport).set_linger(Some(Duration::ZERO)).unwrap();
+    })
+    .await;
+    let proxy = folder.start(&format!("to = \"{to}\""));
+    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+    let mut received = [0; 7];
+    stream.read_exact(&mut received).await.unwrap();
+    stream.write_all(b"x").await.unwrap();
+    assert!(stream.read(&mut received).await.is_err(), "an orderly end");
+    let reset = "tercel_backend_failures_total{reason=\"reset\"}";
+    until("it is counted", || metric(&proxy, reset) == 1).await;
+}
+
+#[tokio::test]
+async fn without_a_backend_the_client_is_told_that_nothing_comes() {
+    let folder = Folder::new(&["a.example"]);
+    let proxy = folder.start(&format!("to = \"{}\"", nobody().await));
+    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+    assert_eq!(stream.read(&mut [0; 10]).await.unwrap(), 0);
+    assert_eq!(metric(&proxy, "tercel_backend_failures_total{reason=\"none_left\"}"), 1);
+}
+
+#[tokio::test]
+async fn who_is_idle_for_too_long_is_told_goodbye() {
+    let folder = Folder::new(&["a.example"]);
+    let more = format!("to = \"{}\"\nalpn = \"h2\"\n[timeouts]\nidle = 0.3", echo().await);
+    let proxy = folder.start(&more);
+    for speaks in [false, true] {
+        let begun = Instant::now();
+        let mut stream = connect(&proxy, "a.example", client().alpn(&["h2"])).await.unwrap();
+        if speaks {
+            for _ in 0..4 {
+                assert_eq!(echoed(&mut stream, b"hello").await, b"hello");
+                tokio::time::sleep(Duration::from_millis(150)).await;
+            }
+        }
+        assert_eq!(stream.read(&mut [0; 10]).await.unwrap(), 0);
+        let least = if speaks { 700 } else { 250 };
+        assert!(begun.elapsed() > Duration::from_millis(least), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
+    until("connections are gone", || proxy.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn a_half_that_is_left_ends_too() {
+    let folder = Folder::new(&["a.example"]);
+    let to = backend(|mut transport| async move {
+        let _ = transport.read_to_end(&mut Vec::new()).await;
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    })
+    .await;
+    let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhalf_closed = 0.3"));
+    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+    let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&mut stream, b"x")).await;
+    assert_eq!(answer.unwrap().unwrap(), b"");
+}
+
+#[tokio::test]
+async fn a_handshake_has_so_much_time() {
+    let folder = Folder::new(&["a.example"]);
+    let to = echo().await;
+    let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhandshake = 0.3"));
+    let mut silent = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(5), silent.read(&mut [0; 10])).await;
+    assert!(matches!(ended.unwrap(), Ok(0) | Err(_)));
+    until("it is gone", || proxy.connections() == 0).await;
+    let failed = proxy.metrics().render();
+    assert!(failed.contains("timed_out"), "{failed}");
+}

@@ -1,0 +1,146 @@
+//! Headers of the PROXY protocol, in and out.
+
+use std::net::SocketAddr;
+
+use tercel::wire::ProtocolVersion;
+use tercel_tokio::Connector;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use crate::support::{
+    Folder, backend, client, connect, echo, exchange, identity, metric, quoted, until,
+};
+
+/// A backend that hands on all that it receives.
+async fn listening() -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
+    let (told, telling) = mpsc::unbounded_channel();
+    let address = backend(move |mut transport| {
+        let told = told.clone();
+        async move {
+            let mut all = Vec::new();
+            transport.read_to_end(&mut all).await.unwrap();
+            told.send(all).unwrap();
+        }
+    });
+    (address.await, telling)
+}
+
+/// A header as its specification lays it out.
+struct Header {
+    source: SocketAddr,
+    destination: SocketAddr,
+    values: Vec<(u8, Vec<u8>)>,
+    rest: Vec<u8>,
+}
+
+fn parse(bytes: &[u8]) -> Header {
+    assert_eq!(&bytes[..13], b"\r\n\r\n\0\r\nQUIT\n\x21");
+    assert_eq!(bytes[13], 0x11);
+    let length = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
+    let (header, rest) = bytes[16..].split_at(length);
+    let address = |at: usize, port: usize| {
+        let ip: [u8; 4] = header[at..at + 4].try_into().unwrap();
+        SocketAddr::from((ip, u16::from_be_bytes([header[port], header[port + 1]])))
+    };
+    Header {
+        source: address(0, 8),
+        destination: address(4, 10),
+        values: values(&header[12..]),
+        rest: rest.to_vec(),
+    }
+}
+
+fn values(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let mut values = Vec::new();
+    while let [kind, high, low, rest @ ..] = bytes {
+        let (value, after) = rest.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+        values.push((*kind, value.to_vec()));
+        bytes = after;
+    }
+    assert!(bytes.is_empty());
+    values
+}
+
+impl Header {
+    fn value(&self, kind: u8) -> Option<&[u8]> {
+        self.values.iter().find(|(own, _)| *own == kind).map(|(_, value)| value.as_slice())
+    }
+}
+
+#[tokio::test]
+async fn the_backend_is_told_who_comes_and_how() {
+    let folder = Folder::new(&["a.example"]);
+    let (to, mut telling) = listening().await;
+    let authority = quoted(&folder.path("ca.pem"));
+    let proxy = folder.start(&format!(
+        "to = \"{to}\"\nalpn = \"h2\"\nsend_proxy_protocol = true\n\
+         client_auth = \"optional\"\nclient_ca = {authority}\n"
+    ));
+    for (version, name) in
+        [(ProtocolVersion::TLS1_3, "TLSv1.3"), (ProtocolVersion::TLS1_2, "TLSv1.2")]
+    {
+        for shows in [true, false] {
+            let mut config = client().versions(&[version]).alpn(&["h2"]);
+            if shows {
+                config = config.credential(identity("somebody"));
+            }
+            let mut stream = connect(&proxy, "a.example", config).await.unwrap();
+            let own = stream.transport().local_addr().unwrap();
+            let suite = stream.facts().cipher_suite;
+            exchange(&mut stream, b"request").await.unwrap();
+            let header = parse(&telling.recv().await.unwrap());
+            assert_eq!(header.rest, b"request");
+            assert_eq!((header.source, header.destination), (own, proxy.addresses()[0]));
+            assert_eq!(header.value(0x01), Some(b"h2".as_slice()));
+            assert_eq!(header.value(0x02), Some(b"a.example".as_slice()));
+            let ssl = header.value(0x20).unwrap();
+            assert_eq!(ssl[0], if shows { 0b111 } else { 0b001 });
+            assert_eq!(ssl[1..5] == [0; 4], shows);
+            let inner = Header { values: values(&ssl[5..]), ..header };
+            assert_eq!(inner.value(0x21), Some(name.as_bytes()));
+            assert_eq!(inner.value(0x22), shows.then_some(b"somebody".as_slice()));
+            let cipher = std::str::from_utf8(inner.value(0x23).unwrap()).unwrap();
+            match version {
+                ProtocolVersion::TLS1_3 => assert_eq!(cipher, suite.to_string()),
+                _ => assert!(cipher.starts_with("ECDHE-ECDSA-"), "{cipher}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_header_from_in_front_is_believed_and_handed_on() {
+    let folder = Folder::new(&["a.example"]);
+    let (to, mut telling) = listening().await;
+    let more = format!("to = \"{to}\"\naccept_proxy_protocol = true\nsend_proxy_protocol = true");
+    let proxy = folder.start(&more);
+    let v2 = [
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c".as_slice(),
+        &[192, 0, 2, 1, 198, 51, 100, 2, 0x13, 0x88, 0x01, 0xbb],
+    ]
+    .concat();
+    let v1 = b"PROXY TCP4 192.0.2.1 198.51.100.2 5000 443\r\n".to_vec();
+    for header in [v1, v2] {
+        let mut transport = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
+        transport.write_all(&header).await.unwrap();
+        let connector = Connector::new(client().build().unwrap());
+        let name = "a.example".try_into().unwrap();
+        let mut stream = connector.connect(name, transport).await.unwrap();
+        exchange(&mut stream, b"request").await.unwrap();
+        let header = parse(&telling.recv().await.unwrap());
+        assert_eq!(header.source, "192.0.2.1:5000".parse().unwrap());
+        assert_eq!(header.destination, "198.51.100.2:443".parse().unwrap());
+        assert_eq!(header.rest, b"request");
+    }
+}
+
+#[tokio::test]
+async fn who_sends_no_header_where_there_must_be_one_is_refused() {
+    let folder = Folder::new(&["a.example"]);
+    let proxy = folder.start(&format!("to = \"{}\"\naccept_proxy_protocol = true", echo().await));
+    assert!(connect(&proxy, "a.example", client()).await.is_err());
+    let refused = "tercel_connections_refused_total{reason=\"proxy_header\"}";
+    until("it is counted", || metric(&proxy, refused) == 1).await;
+    until("it is gone", || proxy.connections() == 0).await;
+}

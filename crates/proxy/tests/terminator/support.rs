@@ -1,0 +1,215 @@
+//! A terminator, its clients and its backends. Must not know: what is tested.
+
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tercel::pki::Roots;
+use tercel::pki_types::PrivateKeyDer;
+use tercel::wire::ProtocolVersion;
+use tercel::{ClientConfig, ClientConfigBuilder, Credential};
+use tercel_proxy::{Config, Proxy};
+use tercel_tokio::{Connector, TlsStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub(crate) const VERSIONS: [ProtocolVersion; 2] =
+    [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
+
+/// A folder with `certs/NAME.crt`, `certs/NAME.key` and `ca.pem`, gone when this is dropped.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// With a certificate for each name.
+    pub(crate) fn new(names: &[&str]) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tercel-terminator-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join("certs")).unwrap();
+        std::fs::write(path.join("ca.pem"), &AUTHORITY.pem).unwrap();
+        let folder = Self(path);
+        names.iter().for_each(|name| folder.certify(name));
+        folder
+    }
+
+    /// Writes a new certificate for this name.
+    pub(crate) fn certify(&self, name: &str) {
+        let (chain, key) = AUTHORITY.leaf(name);
+        let file = name.replace('*', "_");
+        std::fs::write(self.path(&format!("certs/{file}.crt")), chain.pem()).unwrap();
+        std::fs::write(self.path(&format!("certs/{file}.key")), key.serialize_pem()).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The beginning of a listener that has its certificates here.
+    pub(crate) fn listener(&self) -> String {
+        let certs = self.path("certs");
+        format!("[[listener]]\naddress = \"127.0.0.1:0\"\ncertificates = \"{}\"\n", certs.display())
+    }
+
+    /// One worker, and one listener for which `more` is said.
+    pub(crate) fn start(&self, more: &str) -> Proxy {
+        start(&format!("workers = 1\n{}{more}", self.listener()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn config(text: &str) -> Config {
+    Config::parse("test.toml", text).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+pub(crate) fn start(text: &str) -> Proxy {
+    Proxy::start(config(text)).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// A path as it stands in a configuration.
+pub(crate) fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.display())
+}
+
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "test authority");
+    let pem = params.self_signed(&key).unwrap().pem();
+    Authority { pem, issuer: Issuer::new(params, key) }
+});
+
+impl Authority {
+    fn leaf(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    }
+}
+
+/// Trusts the test authority.
+pub(crate) fn client() -> ClientConfigBuilder {
+    let mut roots = Roots::new();
+    roots.add_pem(AUTHORITY.pem.as_bytes()).unwrap();
+    ClientConfig::builder().roots(roots)
+}
+
+/// What a client of this name shows.
+pub(crate) fn identity(name: &str) -> Credential {
+    let (chain, key) = AUTHORITY.leaf(name);
+    let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    Credential::new(vec![chain.der().clone()], &key).unwrap()
+}
+
+/// A connection to the terminator's first listener.
+pub(crate) async fn connect(
+    proxy: &Proxy,
+    name: &'static str,
+    client: ClientConfigBuilder,
+) -> io::Result<TlsStream<TcpStream>> {
+    connect_with(proxy, name, client.build().unwrap()).await
+}
+
+pub(crate) async fn connect_with(
+    proxy: &Proxy,
+    name: &'static str,
+    client: Arc<ClientConfig>,
+) -> io::Result<TlsStream<TcpStream>> {
+    let transport = TcpStream::connect(proxy.addresses()[0]).await?;
+    Connector::new(client).connect(name.try_into().unwrap(), transport).await
+}
+
+/// Sends this and reads until the end.
+pub(crate) async fn exchange(
+    stream: &mut TlsStream<TcpStream>,
+    sent: &[u8],
+) -> io::Result<Vec<u8>> {
+    stream.write_all(sent).await?;
+    stream.shutdown().await?;
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).await?;
+    Ok(received)
+}
+
+/// What comes back for `sent`, whose echo has its length.
+pub(crate) async fn echoed(stream: &mut TlsStream<TcpStream>, sent: &[u8]) -> Vec<u8> {
+    stream.write_all(sent).await.unwrap();
+    let mut received = vec![0; sent.len()];
+    stream.read_exact(&mut received).await.unwrap();
+    received
+}
+
+/// A backend that lets `serve` have each of its connections.
+pub(crate) async fn backend<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> SocketAddr
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((transport, _)) = listener.accept().await {
+            tokio::spawn(serve(transport));
+        }
+    });
+    address
+}
+
+/// A backend that sends everything back, and this ahead of it.
+pub(crate) async fn greeting_echo(greeting: &'static [u8]) -> SocketAddr {
+    backend(move |mut transport| async move {
+        let _ = transport.write_all(greeting).await;
+        let (mut read, mut write) = transport.split();
+        let _ = tokio::io::copy(&mut read, &mut write).await;
+        let _ = write.shutdown().await;
+    })
+    .await
+}
+
+pub(crate) async fn echo() -> SocketAddr {
+    greeting_echo(b"").await
+}
+
+/// An address where nobody listens.
+pub(crate) async fn nobody() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap()
+}
+
+/// Waits until this is so, five seconds at most.
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}: not within five seconds");
+}
+
+/// The value of a metric with these labels, as the operators see it.
+pub(crate) fn metric(proxy: &Proxy, name: &str) -> u64 {
+    let rendered = proxy.metrics().render();
+    let line = rendered
+        .lines()
+        .find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+    let line = line.unwrap_or_else(|| panic!("no {name} in\n{rendered}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
