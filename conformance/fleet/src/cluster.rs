@@ -116,6 +116,27 @@ impl Cluster {
         Ok(Self { folder, authority, store, nodes, groups, _balancer: balancer, keys, down: None })
     }
 
+    /// A terminator that shares nothing and remembers early data by itself, and where it listens.
+    pub(crate) fn start_alone(&self, program: &Path) -> Result<(Proxy, SocketAddr)> {
+        let (address, admin) = (local(free_port()?), local(free_port()?));
+        let folder = self.folder.path();
+        let text = format!(
+            "workers = 1
+[admin]
+address = \"{admin}\"
+[[listener]]
+address = \"{address}\"
+certificates = \"{}/certificates\"
+to = \"{}\"
+early_data = 16384
+",
+            folder.display(),
+            self.nodes[0].backend.address()
+        );
+        let proxy = Proxy::start(program, &folder.join("alone.toml"), &text, admin, None)?;
+        Ok((proxy, address))
+    }
+
     pub(crate) fn root_pem(&self) -> String {
         self.authority.root_pem()
     }
@@ -278,12 +299,14 @@ fn config(
     store: &str,
 ) -> String {
     let folder = folder.display();
+    let store = format!("[resumption.store]\nurl = \"{store}\"\nsecret = \"{folder}/secret\"\n");
     let shared = match face {
-        Face::StoreKeys => "tickets = \"shared\"\nticket_keys = \"store\"\n".to_owned(),
+        // Keys that follow each other as fast as they may.
+        Face::StoreKeys => format!("tickets = \"shared\"\nticket_lifetime = 60\n{store}"),
         Face::FileKeys => format!("tickets = \"shared\"\nticket_keys = \"{folder}/ticket.keys\"\n"),
-        Face::Sessions => "tickets = \"off\"\nsessions = \"shared\"\n".to_owned(),
+        Face::Sessions => format!("tickets = \"off\"\nsessions = \"shared\"\n{store}"),
     };
-    // Early data wants the store as well.
+    // What was admitted early is remembered in the store.
     let early = if face == Face::FileKeys { 0 } else { 16_384 };
     format!(
         "workers = 1
@@ -291,10 +314,7 @@ drain = {}
 [admin]
 address = \"{admin}\"
 [resumption]
-{shared}[store]
-url = \"{store}\"
-secret = \"{folder}/secret\"
-[[listener]]
+{shared}[[listener]]
 address = \"{address}\"
 certificates = \"{folder}/certificates\"
 to = \"{backend}\"

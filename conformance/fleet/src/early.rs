@@ -165,6 +165,17 @@ impl Flight {
     }
 }
 
+/// Shows at a server that admits each flight once that acceptance and rejection are told apart.
+pub(crate) async fn check_the_eye(at: SocketAddr, roots: &Roots) -> Result<()> {
+    let mut flight = Flight::held_back(at, roots).await?;
+    ensure!(flight.send(at).await, "a first flight was not seen to be accepted");
+    ensure!(!flight.send(at).await, "a replay was seen to be accepted by a server alone");
+    let mut served = Flight::of_a_served_client(at, at, roots).await?;
+    ensure!(served.accepted == 1, "a client's early data was not accepted by a server alone");
+    ensure!(!served.send(at).await, "a replay of a client was seen to be accepted");
+    Ok(())
+}
+
 /// Sends each of the flights to each of the nodes, those that are kept only if `all` are to be sent.
 pub(crate) async fn replay(flights: &mut [Flight], nodes: &[SocketAddr], all: bool) {
     let mut tasks = JoinSet::new();

@@ -50,6 +50,8 @@ pub(crate) struct Run<'a> {
     pub(crate) cluster: Cluster,
     pub(crate) runtime: &'a Runtime,
     pub(crate) load: Load,
+    /// Of the clients.
+    kinds: Vec<&'static str>,
     pub(crate) roots: Roots,
     /// Whether there is no time to wait until early data is admitted.
     pub(crate) quick: bool,
@@ -73,17 +75,22 @@ impl<'a> Run<'a> {
         cluster: Cluster,
         runtime: &'a Runtime,
         load: Load,
+        kinds: Vec<&'static str>,
         roots: Roots,
         quick: bool,
     ) -> Self {
         let flights = EARLY.map(|face| (face, Vec::new())).to_vec();
         let (lines, replays) = (Vec::new(), Replays::default());
         let start = Instant::now();
-        Self { cluster, runtime, load, roots, quick, start, lines, flights, replays }
+        Self { cluster, runtime, load, kinds, roots, quick, start, lines, flights, replays }
     }
 
     /// All that befalls the cluster.
     pub(crate) fn all(&mut self) -> Result<()> {
+        wait_for("clients of every kind resume", BOUND, || {
+            let now = Share::of(&self.load.since(Instant::now() - WINDOW));
+            self.start.elapsed() > WINDOW * 2 && now.is_back(&Share::all_of(&self.kinds), RECOVERED)
+        })?;
         self.event("nothing", Early::No, |_| Ok(wait(2)))?;
         self.event("clients of others", Early::No, Self::other_clients)?;
         self.event("4 new keys in the file", Early::No, |run| {

@@ -61,9 +61,14 @@ fn main() -> Result<ExitCode> {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let cluster = runtime.block_on(Cluster::start(&program))?;
     let roots = proxy::roots(&cluster.root_pem())?;
-    let load = Load::start(clients(&cluster), &roots)?;
+    let (alone, at) = cluster.start_alone(&program)?;
+    runtime.block_on(early::check_the_eye(at, &roots)).context("a terminator alone")?;
+    drop(alone);
+    let clients = clients(&cluster);
+    let kinds = clients.iter().map(|kind| kind.name).collect();
+    let load = Load::start(clients, &roots)?;
     let begun = Instant::now();
-    let mut run = Run::new(cluster, &runtime, load, roots, options.quick);
+    let mut run = Run::new(cluster, &runtime, load, kinds, roots, options.quick);
     run.all()?;
 
     let replays = run.replays();
@@ -110,7 +115,7 @@ fn clients(cluster: &Cluster) -> Vec<Kind> {
         kind("1.2 ticket, store", Face::StoreKeys, tls12, false, 1),
         kind("1.3 ticket, store", Face::StoreKeys, tls13, false, 1),
         kind("1.3 ticket, store, early", Face::StoreKeys, tls13, true, 1),
-        kind("1.3 ticket, store, kept open", Face::StoreKeys, tls13, false, 20),
+        kind("1.3 ticket, store, kept open", Face::StoreKeys, tls13, false, 4),
         kind("1.2 ticket, file", Face::FileKeys, tls12, false, 1),
         kind("1.3 ticket, file", Face::FileKeys, tls13, false, 1),
         kind("1.2 id", Face::Sessions, tls12, false, 1),

@@ -25,6 +25,11 @@ impl Share {
         Self(share)
     }
 
+    /// Every connection of each of these kinds.
+    pub(crate) fn all_of(kinds: &[&'static str]) -> Self {
+        Self(kinds.iter().map(|kind| (*kind, (1, 1))).collect())
+    }
+
     /// Whether each kind of client resumes nearly as much as before.
     pub(crate) fn is_back(&self, before: &Self, ratio: f64) -> bool {
         before.0.keys().all(|kind| self.rate(kind) >= before.rate(kind) * ratio)
