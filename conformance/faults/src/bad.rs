@@ -230,7 +230,7 @@ impl Means {
             }
             Kind::ResetsInAnswer => {
                 let mut stream = self.ask(source, setting::GOOD, LARGE).await?;
-                stream.read_exact(&mut [0; 1000]).await?;
+                stream.read_exact(&mut vec![0; 1000]).await?;
                 stream.transport().set_zero_linger()?;
                 Ok(Seen::Left)
             }
@@ -331,7 +331,7 @@ const LARGE: &str = "/bytes/30000000";
 
 /// Reads until the server ends the connection, which has to happen.
 async fn until_ended(tcp: &mut TcpStream) -> io::Result<Seen> {
-    let mut buffer = [0; 4096];
+    let mut buffer = vec![0; 4096];
     let reading = async { while let Ok(1..) = tcp.read(&mut buffer).await {} };
     match timeout(setting::HANDSHAKE + PATIENCE, reading).await {
         Ok(()) => Ok(Seen::Ended),

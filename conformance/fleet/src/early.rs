@@ -219,7 +219,7 @@ async fn try_deliver(bytes: &[u8], to: SocketAddr) -> Result<Verdict> {
 
 /// Whether the server ends the connection soon.
 async fn ends(tcp: &mut TcpStream) -> bool {
-    let mut buffer = [0; 4096];
+    let mut buffer = vec![0; 4096];
     let reading = async { while let Ok(1..) = tcp.read(&mut buffer).await {} };
     timeout(WAIT, reading).await.is_ok()
 }

@@ -134,7 +134,8 @@ async fn serve(
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     if behaviour == Behaviour::Silent {
-        while stream.read(&mut [0; 4096]).await? > 0 {}
+        let mut buffer = vec![0; 4096];
+        while stream.read(&mut buffer).await? > 0 {}
         return Ok(());
     }
     let mut bytes = Vec::new();

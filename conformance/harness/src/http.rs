@@ -61,7 +61,7 @@ pub async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Answer>
         .and_then(|length| length.parse().ok())
         .ok_or_else(|| invalid("no length"))?;
     let mut left = (end + length).saturating_sub(bytes.len());
-    let mut buffer = [0; 16 * 1024];
+    let mut buffer = vec![0; left.min(16 * 1024)];
     while left > 0 {
         let room = left.min(buffer.len());
         match stream.read(&mut buffer[..room]).await? {
