@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::FleetError;
 
 /// What a node shares. The default shares nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Tells fleets apart that use one store or one secret. Default: `default`.
     pub name: String,
@@ -105,7 +105,7 @@ pub enum TicketKeys {
 }
 
 /// Which store, and how to speak to it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StoreSettings {
     /// `redis://[user][:password]@host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=0&user=&pass=]`.
     /// `valkey` and `valkeys` mean the same as `redis` and `rediss`.

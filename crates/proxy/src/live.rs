@@ -12,11 +12,9 @@ use std::time::Duration;
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
-use tercel::{
-    ClientAuth, Policy, ReplayGuard, RotatingTickets, ServerConfig, SharedTickets, TicketKeySet,
-    TicketSealer,
-};
-use tercel_tokio::Acceptor;
+use tercel::{ClientAuth, Policy, ReplayGuard, RotatingTickets, ServerConfig, TicketSealer};
+use tercel_fleet::{Fleet, FleetError, Settings, TicketKeys};
+use tercel_tokio::{Acceptor, Answers};
 
 use crate::backend::Endpoint;
 use crate::certificates::{self, Certificates, layout::Files};
@@ -57,7 +55,7 @@ pub(crate) struct LiveRoute {
 struct Keys {
     wanted: Resumption,
     tickets: Option<Arc<dyn TicketSealer>>,
-    shared: Option<Arc<SharedTickets>>,
+    fleet: Option<Fleet>,
     guard: Arc<ReplayGuard>,
 }
 
@@ -78,6 +76,11 @@ impl Live {
             live.listeners.push(listener);
         }
         Ok(live)
+    }
+
+    /// What is shared with other processes.
+    pub(crate) fn fleet(&self) -> Option<&Fleet> {
+        self.keys.fleet.as_ref()
     }
 
     fn listener(
@@ -113,12 +116,22 @@ impl Live {
             }
         };
         Ok(LiveListener {
-            acceptor: Acceptor::new(config).time_limit(Some(self.timeouts.handshake)),
+            acceptor: Acceptor::new(config)
+                .time_limit(Some(self.timeouts.handshake))
+                .answers(self.answers()),
             names,
             routes,
             connections: listener.connections,
             accept_proxy_protocol: listener.accept_proxy_protocol,
         })
+    }
+
+    fn answers(&self) -> Answers {
+        let answers = Answers::new();
+        match &self.keys.fleet {
+            Some(fleet) => fleet.answers(answers),
+            None => answers,
+        }
     }
 
     fn server(&mut self, route: &Route, before: Option<&Self>) -> Result<Arc<ServerConfig>, Fault> {
@@ -136,10 +149,14 @@ impl Live {
             Some(tickets) => builder.tickets(Arc::clone(tickets)),
             None => builder.without_tickets(),
         };
-        if route.early_data > 0 {
-            let guard = Arc::clone(&self.keys.guard);
-            builder = builder.early_data(route.early_data, Policy::Here(guard));
+        if let Some(fleet) = &self.keys.fleet {
+            builder = fleet.apply(builder);
         }
+        // The store admits for the whole fleet; how much is each route's to say.
+        let shared = self.keys.fleet.is_some() && self.keys.wanted.shared_guard;
+        let guard = Arc::clone(&self.keys.guard);
+        let guard = if shared { Policy::Ask } else { Policy::Here(guard as Arc<_>) };
+        builder = builder.early_data(route.early_data, guard);
         builder.build().map_err(|error| route.place.whole_fault(error.to_string()))
     }
 
@@ -181,6 +198,7 @@ impl Live {
 }
 
 impl Keys {
+    /// New ones, or those from before where the configuration wants the same.
     fn new(config: &Config, before: Option<&Self>) -> Result<Self, Fault> {
         let wanted = &config.resumption;
         let now = UnixTime::now();
@@ -188,39 +206,49 @@ impl Keys {
             Some(before) => Arc::clone(&before.guard),
             None => Arc::new(ReplayGuard::for_early_data(wanted.guard_capacity, now)),
         };
-        let same = before.filter(|before| before.wanted.tickets == wanted.tickets);
-        let mut keys = Self { wanted: wanted.clone(), tickets: None, shared: None, guard };
-        match &wanted.tickets {
-            Tickets::Off => {}
-            Tickets::Own => {
-                keys.tickets = match same {
-                    Some(before) => before.tickets.clone(),
-                    None => Some(Arc::new(RotatingTickets::new(now).map_err(|error| {
-                        config.place.fault("resumption.tickets", error.to_string())
-                    })?)),
-                };
+        let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
+            (Tickets::Off | Tickets::Shared, _) => None,
+            (Tickets::Own, Some(tickets)) => Some(tickets),
+            (Tickets::Own, None) => {
+                let drawn = RotatingTickets::new(now)
+                    .map_err(|error| config.place.fault("resumption.tickets", error.to_string()))?;
+                Some(Arc::new(drawn) as Arc<dyn TicketSealer>)
             }
-            Tickets::File(file) => {
-                let fault = |reason: String| {
-                    let reason = format!("{}: {reason}", file.display());
-                    config.place.fault("resumption.ticket_keys", reason)
-                };
-                let bytes = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
-                let set = TicketKeySet::from_bytes(&bytes);
-                let set = set.map_err(|error| fault(error.to_string()))?;
-                let shared = match same.and_then(|before| before.shared.clone()) {
-                    Some(shared) => {
-                        shared.set_keys(&set);
-                        shared
-                    }
-                    None => Arc::new(SharedTickets::new(&set, TICKET_LIFETIME)),
-                };
-                keys.tickets = Some(Arc::clone(&shared) as Arc<dyn TicketSealer>);
-                keys.shared = Some(shared);
+        };
+        let fleet = match &wanted.fleet {
+            None => None,
+            Some(settings) => {
+                let same = before.filter(|before| before.wanted.fleet == wanted.fleet);
+                Some(match same.and_then(|before| before.fleet.clone()) {
+                    Some(fleet) => fleet,
+                    None => Fleet::connect(settings)
+                        .map_err(|error| fleet_fault(config, settings, &error))?,
+                })
             }
-        }
-        Ok(keys)
+        };
+        Ok(Self { wanted: wanted.clone(), tickets, fleet, guard })
     }
+}
+
+/// The key that the error is about.
+fn fleet_fault(config: &Config, settings: &Settings, error: &FleetError) -> Fault {
+    let store = settings.store.as_ref();
+    let key = match error {
+        FleetError::Setting(name, why) => {
+            return config.place.fault(&format!("resumption.{name}"), *why);
+        }
+        FleetError::File(file, _)
+        | FleetError::Exposed(file)
+        | FleetError::Content(file, _)
+        | FleetError::Keys(file, _) => match store {
+            _ if settings.ticket_keys == TicketKeys::File(file.clone()) => "resumption.ticket_keys",
+            Some(store) if store.secret_file == *file => "resumption.store.secret",
+            Some(store) if store.roots.as_ref() == Some(file) => "resumption.store.roots",
+            _ => "resumption.store.certificate",
+        },
+        _ => "resumption",
+    };
+    config.place.fault(key, error.to_string())
 }
 
 fn roots(route: &Route, file: &Path) -> Result<Roots, Fault> {
@@ -252,6 +280,3 @@ fn backends(route: &Route) -> Result<Vec<Endpoint>, Fault> {
     }
     Ok(backends)
 }
-
-/// A day: a client that was away for a night comes back without a full handshake.
-const TICKET_LIFETIME: Duration = Duration::from_secs(86_400);

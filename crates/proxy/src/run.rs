@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
+use tercel_fleet::Fleet;
 use tokio::sync::{mpsc, watch};
 
 use crate::certificates::Certificates;
@@ -163,6 +164,12 @@ impl Proxy {
         self.orders.send_modify(|orders| orders.live = live);
         self.config = config;
         Ok(())
+    }
+
+    /// What is shared with other processes, if anything is.
+    #[must_use]
+    pub fn fleet(&self) -> Option<Fleet> {
+        self.orders.borrow().live.fleet().cloned()
     }
 
     /// The certificates of all routes, to be watched or read again.

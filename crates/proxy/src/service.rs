@@ -30,6 +30,8 @@ pub fn run(config: Config) -> Result<()> {
     let format = if config.log.json { logs::Format::Json } else { logs::Format::Text };
     let level = logs::level(&config.log.level).map_err(|reason| anyhow!(reason))?;
     logs::start(format, level).context("nothing can be logged")?;
+    // Before there are threads: each has this of its own, from the one that started it.
+    privileges::forbid_new_privileges().context("privileges")?;
     let inherited = sockets::inherited_listeners()?;
     let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();
     raise_file_limit(&config);
@@ -44,7 +46,6 @@ pub fn run(config: Config) -> Result<()> {
     if let Some(user) = user {
         privileges::drop_privileges(&user, group.as_deref()).context("privileges")?;
     }
-    privileges::forbid_new_privileges().context("privileges")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(operate(bound, admin))
 }
@@ -120,7 +121,7 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
             signal = signals.next() => match signal {
                 Signal::Reload if !draining => {
                     notify::reloading();
-                    reload(&mut proxy);
+                    reload(&mut proxy).await;
                     watches = watch(&proxy);
                     notify::ready();
                 }
@@ -146,7 +147,7 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
 }
 
 /// What is wrong leaves what it would replace as it was.
-fn reload(proxy: &mut Proxy) {
+async fn reload(proxy: &mut Proxy) {
     let metrics = Arc::clone(proxy.metrics());
     if let Some(file) = proxy.config().file.clone() {
         let reloaded = Config::load(&file).and_then(|config| proxy.reload(config));
@@ -154,6 +155,13 @@ fn reload(proxy: &mut Proxy) {
         match reloaded {
             Ok(()) => tracing::info!("configuration read again"),
             Err(fault) => tracing::error!(error = %fault, "the configuration stays as it was"),
+        }
+    }
+    if let Some(fleet) = proxy.fleet() {
+        let reloaded = fleet.reload().await;
+        metrics.reloaded(Reload::TicketKeys, reloaded.is_ok());
+        if let Err(error) = reloaded {
+            tracing::error!(%error, "the ticket keys stay as they were");
         }
     }
     for certificates in proxy.certificates() {

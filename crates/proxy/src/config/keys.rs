@@ -14,6 +14,7 @@ pub(crate) struct Keys {
     place: Place,
     table: Table,
     known: Vec<&'static str>,
+    was_empty: bool,
 }
 
 /// Where something stands in the configuration.
@@ -72,7 +73,13 @@ fn option(key: &str) -> String {
 
 impl Keys {
     pub(crate) fn new(place: Place, table: Table) -> Self {
-        Self { place, table, known: Vec::new() }
+        let was_empty = table.is_empty();
+        Self { place, table, known: Vec::new(), was_empty }
+    }
+
+    /// Nothing was said here at all.
+    pub(crate) fn was_empty(&self) -> bool {
+        self.was_empty
     }
 
     /// Where this table stands.

@@ -105,23 +105,27 @@ pub struct Timeouts {
 }
 
 /// How clients come back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Resumption {
-    /// Whether there are tickets.
+    /// Whose keys seal tickets.
     pub tickets: Tickets,
-    /// Values that the replay guard of early data has room for.
+    /// Whether early data is admitted by the store, or by this process alone.
+    pub shared_guard: bool,
+    /// Values that the replay guard of this process has room for.
     pub guard_capacity: usize,
+    /// What is shared with other processes, if anything is.
+    pub fleet: Option<tercel_fleet::Settings>,
 }
 
 /// Whose keys seal tickets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tickets {
-    /// None: every handshake is a full one.
+    /// Nobody's: there are none.
     Off,
     /// Keys of this process, changed every few hours.
     Own,
-    /// Keys that all processes share which have this file.
-    File(PathBuf),
+    /// Keys that the fleet shares.
+    Shared,
 }
 
 /// One address where clients come in.

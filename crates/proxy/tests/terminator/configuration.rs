@@ -18,6 +18,34 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
     Config::parse("f.toml", GOOD).unwrap();
     let route = |text: &str| format!("{GOOD}[[listener.route]]\nnames = \"a.example\"\n{text}\n");
     for (text, expected) in [
+        (
+            format!("[resumption]\ntickets = \"shared\"\n{GOOD}"),
+            "f.toml: resumption.ticket_keys: is missing",
+        ),
+        (
+            format!("[resumption]\nticket_keys = \"k\"\n{GOOD}"),
+            "f.toml: resumption.ticket_keys: is only for",
+        ),
+        (
+            format!("[resumption]\nsessions = \"shared\"\n{GOOD}"),
+            "f.toml: resumption.sessions: need a store",
+        ),
+        (
+            format!("[resumption]\nguard = \"shared\"\n{GOOD}"),
+            "f.toml: resumption.guard: needs a store",
+        ),
+        (
+            format!("[resumption.store]\nconnections = 2\n{GOOD}"),
+            "f.toml: resumption.store.url: is missing",
+        ),
+        (
+            format!("[resumption.store]\nurl = \"redis://h\"\n{GOOD}"),
+            "f.toml: resumption.store.secret: is missing",
+        ),
+        (
+            format!("[resumption.store]\nurl = \"redis://h\"\nsecret = \"s\"\nkey = \"k\"\n{GOOD}"),
+            "f.toml: resumption.store.certificate: is missing",
+        ),
         (String::new(), "f.toml: listener: there is none"),
         (
             "listener = 1".to_owned(),
@@ -219,6 +247,21 @@ fn what_is_named_is_looked_at_before_anything_is_opened() {
     }
     let missing = Config::load(&folder.path("none.toml")).unwrap_err();
     assert!(missing.to_string().contains("none.toml: No such file"), "{missing}");
+}
+
+/// The example of the manual says what it means, and its values are the defaults where it says so.
+#[test]
+fn the_manuals_example_is_good() {
+    let manual = include_str!("../../../../docs/proxy.md");
+    let example = manual.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let config = Config::parse("docs/proxy.md", example).unwrap();
+    assert_eq!(config.listeners.len(), 2);
+    assert_eq!(config.listeners[0].routes.len(), 3);
+    let plain = Config::parse("f.toml", GOOD).unwrap();
+    assert_eq!(config.timeouts, plain.timeouts);
+    assert_eq!(config.limits.connections, plain.limits.connections);
+    assert_eq!(config.log, plain.log);
+    assert_eq!(config.drain, plain.drain);
 }
 
 #[test]

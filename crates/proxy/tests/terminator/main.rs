@@ -12,4 +12,5 @@ mod proxy_protocol;
 mod relay;
 mod reload;
 mod routes;
+mod sharing;
 mod support;
