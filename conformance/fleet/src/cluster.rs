@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use tercel_harness::backend::{Backend, Behaviour};
 use tercel_harness::folder::TemporaryFolder;
-use tercel_harness::pki::{Authority, Key, Leaf, SERVER_NAME};
+use tercel_harness::pki::{Authority, Key, Leaf, Pem, SERVER_NAME};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Signal;
 use tercel_harness::proxy::Proxy;
@@ -116,25 +116,9 @@ impl Cluster {
         Ok(Self { folder, authority, store, nodes, groups, _balancer: balancer, keys, down: None })
     }
 
-    /// A terminator that shares nothing and remembers early data by itself, and where it listens.
-    pub(crate) fn start_alone(&self, program: &Path) -> Result<(Proxy, SocketAddr)> {
-        let (address, admin) = (local(free_port()?), local(free_port()?));
-        let folder = self.folder.path();
-        let text = format!(
-            "workers = 1
-[admin]
-address = \"{admin}\"
-[[listener]]
-address = \"{address}\"
-certificates = \"{}/certificates\"
-to = \"{}\"
-early_data = 16384
-",
-            folder.display(),
-            self.nodes[0].backend.address()
-        );
-        let proxy = Proxy::start(program, &folder.join("alone.toml"), &text, admin, None)?;
-        Ok((proxy, address))
+    /// A certificate of this cluster for somebody else.
+    pub(crate) fn certificate(&self) -> Result<Pem> {
+        self.authority.issue(&Leaf::SERVER, Key::P256)
     }
 
     pub(crate) fn root_pem(&self) -> String {

@@ -88,7 +88,8 @@ impl Flight {
             let (mut stream, accepted) = (early.stream, early.accepted);
             stream.write_all(&request[accepted..]).await?;
             ensure!(http::answer(&mut stream).await?.status == 200, "not served");
-            stream.shutdown().await?;
+            // The server may be gone by now.
+            let _ = stream.shutdown().await;
             anyhow::Ok(accepted > 0)
         });
         let mut first = Vec::new();
@@ -109,7 +110,10 @@ impl Flight {
                     0 => break,
                     count => {
                         answered = true;
-                        far.write_all(&down[..count]).await?;
+                        // A client that has what it wanted is gone.
+                        if far.write_all(&down[..count]).await.is_err() {
+                            break;
+                        }
                     }
                 },
             }

@@ -6,7 +6,7 @@
 //!
 //! `cluster.rs` starts the nodes, `store.rs` a real store (redis-server), `balancer.rs` haproxy before them, and
 //! conformance/harness the clients and backends. `events.rs` is what is done, one thing after the other; `early.rs`
-//! records first flights and sends them again; `others.rs` is for clients of others; `report.rs` is the table.
+//! records first flights and sends them again, and shows at `alone.rs` that it sees what becomes of them; `others.rs` is for clients of others; `report.rs` is the table.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ use tercel_harness::good::{Kind, Load};
 use tercel_harness::pki::SERVER_NAME;
 use tercel_harness::proxy;
 
+mod alone;
 mod balancer;
 mod cluster;
 mod early;
@@ -29,6 +30,7 @@ mod others;
 mod report;
 mod store;
 
+use alone::Alone;
 use cluster::{Cluster, Face};
 use events::Run;
 
@@ -61,9 +63,10 @@ fn main() -> Result<ExitCode> {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let cluster = runtime.block_on(Cluster::start(&program))?;
     let roots = proxy::roots(&cluster.root_pem())?;
-    let (alone, at) = cluster.start_alone(&program)?;
-    runtime.block_on(early::check_the_eye(at, &roots)).context("a terminator alone")?;
-    drop(alone);
+    runtime.block_on(async {
+        let alone = Alone::start(&cluster.certificate()?).await?;
+        early::check_the_eye(alone.address, &roots).await
+    })?;
     let clients = clients(&cluster);
     let kinds = clients.iter().map(|kind| kind.name).collect();
     let load = Load::start(clients, &roots)?;
