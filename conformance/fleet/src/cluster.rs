@@ -98,12 +98,13 @@ impl Cluster {
             }
             addresses.push(nodes);
         }
+        let of = |face: Face, node: usize| addresses[face.place()][node];
         let mut nodes = Vec::new();
         for number in 0..NODES {
             let backend = Backend::start(&format!("node {number}"), Behaviour::Answers).await?;
             let (mut proxies, mut configs) = (Vec::new(), Vec::new());
             for face in Face::ALL {
-                let (address, admin) = addresses[face.place()][number];
+                let (address, admin) = of(face, number);
                 let text = config(face, path, address, admin, backend.address(), &store.url());
                 let file = path.join(format!("{}-{number}.toml", face.name()));
                 proxies.push(Proxy::start(program, &file, &text, admin, None)?);

@@ -46,7 +46,7 @@ enum Verdict {
 }
 
 /// How long a server may take to end a connection whose early data went wrong.
-const WAIT: Duration = Duration::from_millis(2000);
+const WAIT: Duration = Duration::from_millis(1500);
 
 /// No hello counts as fresh for longer: replays after that show nothing.
 const FRESH: Duration = Duration::from_secs(60);

@@ -4,6 +4,7 @@
 //! of connections was resumed before, during and after, and whether anything sent early was accepted twice. Must not
 //! know: how clients or terminators work. Next: `report.rs`.
 
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ const RECOVERED: f64 = 0.85;
 /// How long that may take.
 const BOUND: Duration = Duration::from_secs(15);
 /// Over what time a share is taken.
-const WINDOW: Duration = Duration::from_millis(1500);
+const WINDOW: Duration = Duration::from_secs(1);
 /// How long it may take until files that changed have been read.
 const NOTICED: Duration = Duration::from_secs(20);
 /// How long a node refuses early data after its store was away, and a little more: what the fleet calls
@@ -41,7 +42,7 @@ enum Early {
     No,
     /// Flights are recorded before it and replayed after it.
     Now,
-    /// The same, and it waits until every node admits early data, if there is time for that.
+    /// The same, and if there is time it waits until every node admits early data.
     Wait,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Run<'a> {
     pub(crate) quick: bool,
     pub(crate) start: Instant,
     pub(crate) lines: Vec<Line>,
-    flights: Vec<(Face, Vec<Flight>)>,
+    flights: [(Face, Vec<Flight>); 2],
     replays: Replays,
 }
 
@@ -79,7 +80,7 @@ impl<'a> Run<'a> {
         roots: Roots,
         quick: bool,
     ) -> Self {
-        let flights = EARLY.map(|face| (face, Vec::new())).to_vec();
+        let flights = EARLY.map(|face| (face, Vec::new()));
         let (lines, replays) = (Vec::new(), Replays::default());
         let start = Instant::now();
         Self { cluster, runtime, load, kinds, roots, quick, start, lines, flights, replays }
@@ -93,8 +94,8 @@ impl<'a> Run<'a> {
         })?;
         self.event("nothing", Early::No, |_| Ok(wait(2)))?;
         self.event("clients of others", Early::No, Self::other_clients)?;
-        self.event("4 new keys in the file", Early::No, |run| {
-            for _ in 0..4 {
+        self.event("3 new keys in the file", Early::No, |run| {
+            for _ in 0..3 {
                 run.cluster.rotate_keys()?;
                 // A key begins two seconds after it was written.
                 thread::sleep(Duration::from_millis(1500));
@@ -113,12 +114,14 @@ impl<'a> Run<'a> {
             run.cluster.start_again(0)?;
             Ok(wait(1))
         })?;
-        self.event("node 1 drained", Early::Now, |run| run.cluster.drain(1))?;
+        let early = if self.quick { Early::No } else { Early::Now };
+        self.event("node 1 drained", early, |run| run.cluster.drain(1))?;
         self.event("node 1 started", Early::No, |run| {
             run.cluster.start_again(1)?;
             Ok(wait(1))
         })?;
-        self.event("store frozen for 3 s", Early::Wait, |run| {
+        let early = if self.quick { Early::No } else { Early::Wait };
+        self.event("store frozen for 3 s", early, |run| {
             run.cluster.store.freeze()?;
             let faults = wait(3);
             run.cluster.store.thaw()?;
@@ -135,7 +138,7 @@ impl<'a> Run<'a> {
             run.cluster.store.start_with_snapshot()?;
             Ok(Vec::new())
         })?;
-        self.event("store emptied", Early::Wait, |run| {
+        self.event("store emptied", early, |run| {
             run.cluster.store.flush()?;
             Ok(Vec::new())
         })
@@ -163,9 +166,10 @@ impl<'a> Run<'a> {
             // What is accepted from now on is not in the snapshot that a store may come back with.
             self.cluster.store.save()?;
             self.make_flights().context("early flights")?;
-            self.replay(false);
+            if !self.quick {
+                self.replay(false);
+            }
         }
-        thread::sleep(WINDOW);
         let begun = Instant::now();
         let before = Share::of(&self.load.since(begun - WINDOW));
         faults.extend(cause(self).with_context(|| name.to_owned())?);
@@ -201,17 +205,12 @@ impl<'a> Run<'a> {
 
     /// Three for each face: one sent by hand, one by a client, and one that is kept for later.
     fn make_flights(&mut self) -> Result<()> {
-        for (face, flights) in &mut self.flights {
-            let nodes = self.cluster.behind(*face);
-            let roots = &self.roots;
-            let made = self.runtime.block_on(async {
-                let mut sent = Flight::held_back(nodes[1], roots).await?;
-                sent.send(nodes[2]).await;
-                let served = Flight::of_a_served_client(nodes[2], nodes[1], roots).await?;
-                let mut kept = Flight::held_back(nodes[2], roots).await?;
-                kept.kept = true;
-                anyhow::Ok([sent, served, kept])
-            })?;
+        let roots = &self.roots;
+        let nodes = EARLY.map(|face| self.cluster.behind(face));
+        let (first, second) = self
+            .runtime
+            .block_on(async { tokio::join!(flights(&nodes[0], roots), flights(&nodes[1], roots)) });
+        for ((_, flights), made) in self.flights.iter_mut().zip([first?, second?]) {
             self.replays.once += made.iter().map(|flight| flight.accepted.min(1)).sum::<usize>();
             flights.extend(made);
         }
@@ -220,38 +219,40 @@ impl<'a> Run<'a> {
 
     /// Sends every flight that may still count as fresh to each node; those that are kept only if `all`.
     fn replay(&mut self, all: bool) {
-        for (face, flights) in &mut self.flights {
-            let nodes = self.cluster.behind(*face);
+        let sums = |flights: &[(Face, Vec<Flight>)]| {
+            flights.iter().flat_map(|(_, flights)| flights).fold((0, 0, 0), |sums, flight| {
+                let accepted = flight.accepted.min(1);
+                (sums.0 + flight.sent, sums.1 + flight.excess(), sums.2 + accepted)
+            })
+        };
+        for (_, flights) in &mut self.flights {
             flights.retain(Flight::is_fresh);
-            let sums = |flights: &[Flight]| {
-                flights.iter().fold((0, 0, 0), |(sent, excess, once), flight| {
-                    let accepted = flight.accepted.min(1);
-                    (sent + flight.sent, excess + flight.excess(), once + accepted)
-                })
-            };
-            let before = sums(flights);
-            self.runtime.block_on(early::replay(flights, &nodes, all));
-            let after = sums(flights);
-            self.replays.tried += after.0 - before.0;
-            self.replays.accepted += after.1 - before.1;
-            self.replays.once += after.2 - before.2;
         }
+        let before = sums(&self.flights);
+        let nodes = EARLY.map(|face| self.cluster.behind(face));
+        let [(_, first), (_, second)] = &mut self.flights;
+        self.runtime.block_on(async {
+            let first = early::replay(first, &nodes[0], all);
+            let second = early::replay(second, &nodes[1], all);
+            tokio::join!(first, second)
+        });
+        let after = sums(&self.flights);
+        self.replays.tried += after.0 - before.0;
+        self.replays.accepted += after.1 - before.1;
+        self.replays.once += after.2 - before.2;
     }
 
     fn wait_until_early_data_is_admitted(&mut self) -> Result<()> {
         println!("        waiting until every node admits early data");
-        for face in EARLY {
-            let nodes = self.cluster.behind(face);
-            for node in nodes {
-                let (runtime, roots) = (self.runtime, &self.roots);
-                wait_for("early data is admitted", BLIND, || {
-                    let admitted = runtime.block_on(async {
-                        let mut flight = Flight::held_back(node, roots).await?;
-                        anyhow::Ok(flight.send(node).await)
-                    });
-                    admitted.unwrap_or(false)
-                })?;
-            }
+        let nodes: Vec<_> = EARLY.iter().flat_map(|face| self.cluster.behind(*face)).collect();
+        for node in nodes {
+            wait_for("early data is admitted", BLIND, || {
+                let admitted = self.runtime.block_on(async {
+                    let mut flight = Flight::held_back(node, &self.roots).await?;
+                    anyhow::Ok(flight.send(node).await)
+                });
+                admitted.unwrap_or(false)
+            })?;
         }
         Ok(())
     }
@@ -268,6 +269,7 @@ impl<'a> Run<'a> {
     fn replace_certificate(&mut self) -> Result<Vec<String>> {
         let old = self.shown()?;
         self.cluster.renew_certificate()?;
+        self.hurry()?;
         let seen = wait_for("every node shows the new certificate", NOTICED, || {
             self.shown().is_ok_and(|new| new.iter().zip(&old).all(|(new, old)| new != old))
         });
@@ -279,6 +281,7 @@ impl<'a> Run<'a> {
         let labels = [("what", "certificates"), ("result", "failed")];
         let before = self.cluster.count(RELOADS, &labels)?;
         self.cluster.spoil_certificate()?;
+        self.hurry()?;
         let mut faults = self.until_counted(&labels, before);
         if self.shown()? != old {
             faults.push("another certificate is shown".to_owned());
@@ -303,6 +306,11 @@ impl<'a> Run<'a> {
         Ok(self.until_counted(&labels, before))
     }
 
+    /// Files are looked at every few seconds, and at once when that is asked for.
+    fn hurry(&mut self) -> Result<()> {
+        if self.quick { self.cluster.reload() } else { Ok(()) }
+    }
+
     /// Waits until each terminator has counted one more reload of this sort.
     fn until_counted(&self, labels: &[(&str, &str)], before: f64) -> Vec<String> {
         let all = f64::from(u32::try_from(self.cluster.terminators()).unwrap_or(u32::MAX));
@@ -319,6 +327,20 @@ impl<'a> Run<'a> {
             .map(|node| self.runtime.block_on(good::certificate(node, &self.roots, SERVER_NAME)))
             .collect()
     }
+}
+
+/// Node 0 is not needed: it may be about to go.
+async fn flights(nodes: &[SocketAddr], roots: &Roots) -> Result<[Flight; 3]> {
+    let sent = async {
+        let mut sent = Flight::held_back(nodes[1], roots).await?;
+        sent.send(nodes[2]).await;
+        anyhow::Ok(sent)
+    };
+    let served = Flight::of_a_served_client(nodes[2], nodes[1], roots);
+    let kept = Flight::held_back(nodes[2], roots);
+    let (sent, served, mut kept) = tokio::try_join!(sent, served, kept)?;
+    kept.kept = true;
+    Ok([sent, served, kept])
 }
 
 const RELOADS: &str = "tercel_reloads_total";

@@ -182,7 +182,7 @@ impl Parties {
             self.client.give(b"0123\n");
         }
         self.wait("the client to give up", |parties| {
-            Ok(parties.client.output().len() > 0 || parties.client.ended()?.is_some())
+            Ok(!parties.client.output().is_empty() || parties.client.ended()?.is_some())
         })?;
         let accepted = self.client.output().len();
         ensure!(accepted == 0, "was not refused: {accepted} bytes came back");
