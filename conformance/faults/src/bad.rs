@@ -313,7 +313,8 @@ impl Means {
     /// Whoever does not read is given up: of what was asked for, not all comes any more.
     async fn never_read(&self, source: IpAddr) -> io::Result<Seen> {
         let mut stream = self.ask(source, setting::GOOD, LARGE).await?;
-        sleep(IDLE + Duration::from_secs(2)).await;
+        // Until all buffers on the way are full, something moves.
+        sleep(IDLE + Duration::from_secs(4)).await;
         let all = timeout(PATIENCE, http::answer(&mut stream)).await;
         match all {
             Ok(Err(_)) => Ok(Seen::Ended),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
@@ -63,7 +63,10 @@ impl Backend {
     /// # Errors
     /// If it cannot listen.
     pub async fn start(name: &str, behaviour: Behaviour) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        // Hundreds may come at once, and who has to wait in the system would count as slow.
+        let listener = socket.listen(4096)?;
         let address = listener.local_addr()?;
         let (name, book): (Arc<str>, _) = (name.into(), Arc::<Book>::default());
         let shared = book.clone();
