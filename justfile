@@ -101,6 +101,11 @@ peers FEATURES:
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
 
+# TLS terminators in front of one backend: `just terminators --quick`; tools/terminators.sh says what is measured.
+terminators *FLAGS:
+    cargo build --release --locked -p tercel-cli
+    tools/terminators.sh {{ quote(tercel) }} {{ FLAGS }}
+
 # Where the instructions of rows go, by purpose: `just lab-profile resumed-12-stateless --peers tercel,rustls,floor`.
 lab-profile *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- profile {{ FLAGS }}

@@ -18,6 +18,7 @@ packages=(
     "redis-server redis-server"
     "haproxy haproxy"
     "nginx nginx"
+    "libnginx-mod-stream /usr/lib/nginx/modules/ngx_stream_module.so"
     "wrk wrk"
     "nghttp2-client h2load"
     "gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc"

@@ -1,4 +1,4 @@
-//! The built program, run as its users run it: `tercel serve` and `tercel connect` on loopback.
+//! The built program, run as its users run it: `tercel serve`, `tercel connect` and `tercel load` on loopback.
 //!
 //! Everything has a time limit. Next: [`support`] for how the program is started, then a file per matter.
 
@@ -6,6 +6,7 @@ mod client_auth;
 mod echo;
 mod files;
 mod limits;
+mod load;
 mod negotiation;
 mod ocsp;
 mod pre_shared_keys;

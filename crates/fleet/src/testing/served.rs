@@ -17,6 +17,7 @@ use tercel_tokio::{Acceptor, Answers, Connector};
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
 };
+use tokio::time::{Instant, sleep_until};
 
 use super::fake::Fake;
 use super::nodes::{Folder, LIMIT, until};
@@ -52,16 +53,22 @@ pub(super) fn settings(url: &str, folder: &Folder, shares: Shares) -> Settings {
 pub(super) struct Served {
     pub(super) fleet: Fleet,
     acceptor: Acceptor,
+    began: Instant,
 }
 
 impl Served {
     pub(super) async fn start(settings: &Settings) -> Self {
+        let began = Instant::now();
         let fleet = Fleet::with_blind_time(settings, BLIND).unwrap();
         assert!(fleet.reached(Duration::from_secs(20)).await);
         let key = PrivateKeyDer::Pkcs8(IDENTITY.key.clone().into());
         let credential = Credential::new(vec![IDENTITY.leaf.clone()], &key).unwrap();
         let config = fleet.apply(ServerConfig::builder().credential(credential)).build().unwrap();
-        Self { acceptor: Acceptor::new(config).answers(fleet.answers(Answers::new())), fleet }
+        Self {
+            acceptor: Acceptor::new(config).answers(fleet.answers(Answers::new())),
+            fleet,
+            began,
+        }
     }
 
     /// Whether a client that connects now has resumed, and what became of its early data.
@@ -110,7 +117,7 @@ impl Served {
     pub(super) async fn ready(&self) {
         until("early data", || self.fleet.state().early_data).await;
         // A new fleet's first key seals when all nodes have seen it.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        sleep_until(self.began + Duration::from_secs(4)).await;
     }
 }
 
