@@ -183,6 +183,11 @@ pub(crate) struct Means {
 }
 
 impl Means {
+    /// The same against another terminator.
+    pub(crate) fn at(&self, target: SocketAddr) -> Self {
+        Self { target, tls12: self.tls12.clone(), tls13: self.tls13.clone(), ..*self }
+    }
+
     pub(crate) fn config(&self, version: Version) -> &Arc<ClientConfig> {
         match version {
             Version::Tls12 => &self.tls12,

@@ -9,6 +9,7 @@ use anyhow::Result;
 use tercel::pki::Roots;
 use tercel_harness::good::{self, Load};
 use tercel_harness::pki::{Key, Leaf};
+use tercel_harness::process::Signal;
 use tercel_harness::proxy::wait_for;
 use tokio::runtime::Runtime;
 
@@ -62,6 +63,10 @@ pub(crate) fn run(
 
         let start = Instant::now();
         write_certificate(&setting.authority, &folder, GOOD)?;
+        if quick {
+            // Files are looked at every few seconds, and at once when that is asked for.
+            setting.proxy.signal(Signal::SIGHUP)?;
+        }
         let new = wait_for("the new certificate is shown", NOTICED, || {
             shown().is_ok_and(|now| now != old)
         });

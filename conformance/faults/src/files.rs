@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::bad::{Kind, Means, PATIENCE};
 use crate::phase::{self, Counts, Line, Plan};
-use crate::setting::{HANDSHAKE, IDLE, Setting};
+use crate::setting::{HANDSHAKE, IDLE, Setting, few};
 
 /// Some dozens are the program's own.
 const FILES: usize = 128;
@@ -25,15 +25,9 @@ pub(crate) fn run(
     means: &Means,
     roots: &Roots,
 ) -> Result<Line> {
-    let (mut proxy, target) = setting.start_with_few_files(FILES)?;
+    let (mut proxy, target) = setting.start_another("few-files", few(FILES))?;
     let files_before = proxy.vitals()?.files;
-    let means = Means {
-        target,
-        tls12: means.tls12.clone(),
-        tls13: means.tls13.clone(),
-        length12: means.length12,
-        length13: means.length13,
-    };
+    let means = means.at(target);
     // They may have to wait in the queue until others have had their time.
     let mut clients = crate::good_clients(target);
     for kind in &mut clients {

@@ -6,8 +6,8 @@
 //!
 //! `setting.rs` starts the terminator, with limits, and backends that work, fail, or are slow; `bad.rs` says
 //! what kinds of bad clients there are and `partial.rs` cuts handshakes short for them; `phase.rs`
-//! sends them, kind after kind and then mixed; `files.rs` takes away file descriptors and
-//! `certificates.rs` puts bad certificates in the way. Good clients go on all the time, and each of their requests must
+//! sends them, kind after kind and then mixed; `files.rs` takes away file descriptors,
+//! `certificates.rs` puts bad certificates in the way and `clocks.rs` lets the clock jump. Good clients go on all the time, and each of their requests must
 //! succeed. `verdict.rs` says what has to hold at the end.
 
 #![forbid(unsafe_code)]
@@ -29,6 +29,7 @@ use tercel_harness::proxy;
 
 mod bad;
 mod certificates;
+mod clocks;
 mod files;
 mod partial;
 mod phase;
@@ -52,7 +53,7 @@ struct Options {
     /// Fewer bad clients: less than a minute.
     #[arg(long)]
     quick: bool,
-    /// Run only kinds whose name contains this; `certificates` and `files` are names too.
+    /// Run only kinds whose name contains this; `certificates`, `files` and `clocks` are names too.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -102,7 +103,12 @@ fn main() -> Result<ExitCode> {
     if wanted("files") {
         done(files::run(&setting, &runtime, &means, &roots)?);
     }
-    println!("absent: clocks that jump: nothing here can bend the time of a process");
+    if wanted("clocks") {
+        match clocks::run(&setting, &runtime, &means, &roots)? {
+            Some(line) => done(line),
+            None => println!("absent: libfaketime, by which clocks jump"),
+        }
+    }
     let good = load.stop()?;
     let faults = verdict::at_the_end(&mut setting, &lines, &good, &level, idle_files, extra)?;
     println!("\n{}\n", verdict::table(&lines));

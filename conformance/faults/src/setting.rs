@@ -12,7 +12,7 @@ use tercel_harness::backend::{Backend, Behaviour};
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::pki::{Authority, Key, Leaf};
 use tercel_harness::ports::free_port;
-use tercel_harness::proxy::Proxy;
+use tercel_harness::proxy::{Proxy, Terms};
 
 /// How long a handshake may take.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(3);
@@ -74,13 +74,13 @@ impl Setting {
         };
         let limits = format!("[limits]\nconnections = {CONNECTIONS}\nper_client = {PER_CLIENT}\n");
         let (proxy, target) =
-            start_proxy(program, folder.path(), "proxy", &backends, &limits, 4096)?;
+            start_proxy(program, folder.path(), "proxy", &backends, &limits, few(4096))?;
         Ok(Self { folder, authority, proxy, target, backends, program: program.to_owned() })
     }
 
-    /// Another one, without limits of its own, that may open few files.
-    pub(crate) fn start_with_few_files(&self, files: usize) -> Result<(Proxy, SocketAddr)> {
-        start_proxy(&self.program, self.folder.path(), "few-files", &self.backends, "", files)
+    /// Another one, without limits of its own.
+    pub(crate) fn start_another(&self, name: &str, terms: Terms) -> Result<(Proxy, SocketAddr)> {
+        start_proxy(&self.program, self.folder.path(), name, &self.backends, "", terms)
     }
 
     pub(crate) fn certificates(&self) -> PathBuf {
@@ -116,13 +116,18 @@ fn private(file: &Path) -> Result<()> {
     Ok(fs::set_permissions(file, fs::Permissions::from_mode(0o600))?)
 }
 
+/// No more files than these.
+pub(crate) fn few(files: usize) -> Terms {
+    Terms { files: Some(files), ..Terms::default() }
+}
+
 fn start_proxy(
     program: &Path,
     folder: &Path,
     name: &str,
     backends: &Backends,
     limits: &str,
-    files: usize,
+    terms: Terms,
 ) -> Result<(Proxy, SocketAddr)> {
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
     let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
@@ -159,5 +164,5 @@ to = \"{}\"
         text += &format!("[[listener.route]]\nnames = [\"{name}\"]\nto = \"{to}\"\n");
     }
     let config = folder.join(format!("{name}.toml"));
-    Ok((Proxy::start(program, &config, &text, admin, Some(files))?, target))
+    Ok((Proxy::start(program, &config, &text, admin, terms)?, target))
 }

@@ -14,7 +14,7 @@ use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::pki::{Authority, Key, Leaf, Pem, SERVER_NAME};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Signal;
-use tercel_harness::proxy::Proxy;
+use tercel_harness::proxy::{Proxy, Terms};
 
 use crate::balancer::{Balancer, Group};
 use crate::store::Store;
@@ -107,7 +107,7 @@ impl Cluster {
                 let (address, admin) = of(face, number);
                 let text = config(face, path, address, admin, backend.address(), &store.url());
                 let file = path.join(format!("{}-{number}.toml", face.name()));
-                proxies.push(Proxy::start(program, &file, &text, admin, None)?);
+                proxies.push(Proxy::start(program, &file, &text, admin, Terms::default())?);
                 configs.push((file, text));
             }
             nodes.push(Node { backend, proxies, configs });
@@ -284,7 +284,16 @@ fn config(
     store: &str,
 ) -> String {
     let folder = folder.display();
-    let store = format!("[resumption.store]\nurl = \"{store}\"\nsecret = \"{folder}/secret\"\n");
+    // A store that does not answer in time is lost, and early data with it for two minutes: a busy machine is no
+    // reason. All clocks here are one.
+    let store = format!(
+        "[resumption.store]
+url = \"{store}\"
+secret = \"{folder}/secret\"
+time_limit = 0.5
+clock_difference = 1
+"
+    );
     let shared = match face {
         // Keys that follow each other as fast as they may.
         Face::StoreKeys => format!("tickets = \"shared\"\nticket_lifetime = 60\n{store}"),

@@ -28,8 +28,8 @@ const BOUND: Duration = Duration::from_secs(15);
 const WINDOW: Duration = Duration::from_secs(1);
 /// How long it may take until files that changed have been read.
 const NOTICED: Duration = Duration::from_secs(20);
-/// How long a node refuses early data after its store was away, and a little more: what the fleet calls
-/// its blind time, with clocks that differ by five seconds.
+/// How long a node refuses early data after its store was away, and a little more: what the fleet calls its
+/// blind time.
 const BLIND: Duration = Duration::from_secs(140);
 
 /// The faces whose nodes admit early data.

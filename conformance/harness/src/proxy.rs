@@ -13,11 +13,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::metrics::{Samples, get};
-use crate::process::Process;
+use crate::process::{Process, Signal};
 use crate::vitals::Vitals;
 
 /// How long it may take until it serves.
 const START: Duration = Duration::from_secs(10);
+
+/// What the program runs under.
+#[derive(Clone, Default, Debug)]
+pub struct Terms {
+    /// How many files it may have open, if that is to be fewer than the system allows.
+    pub files: Option<usize>,
+    /// What it finds in its environment besides what is there.
+    pub environment: Vec<(&'static str, String)>,
+}
 
 /// A program, its configuration, and where it tells of itself.
 #[derive(Debug)]
@@ -25,13 +34,12 @@ pub struct Proxy {
     program: PathBuf,
     config: PathBuf,
     admin: SocketAddr,
-    files: Option<usize>,
+    terms: Terms,
     process: Process,
 }
 
 impl Proxy {
-    /// Writes the configuration to this file, starts the program and waits until it serves. With `files`,
-    /// it may have no more than so many open.
+    /// Writes the configuration to this file, starts the program and waits until it serves.
     ///
     /// The configuration has to say that `/metrics` is at `admin`.
     ///
@@ -42,12 +50,12 @@ impl Proxy {
         config: &Path,
         text: &str,
         admin: SocketAddr,
-        files: Option<usize>,
+        terms: Terms,
     ) -> Result<Self> {
         fs::write(config, text)?;
-        let process = Process::start(command(program, config, files))?;
+        let process = Process::start(command(program, config, &terms))?;
         let mut proxy =
-            Self { program: program.to_owned(), config: config.to_owned(), admin, files, process };
+            Self { program: program.to_owned(), config: config.to_owned(), admin, terms, process };
         proxy.wait_until_serving()?;
         Ok(proxy)
     }
@@ -57,8 +65,16 @@ impl Proxy {
     /// # Errors
     /// As [`Self::start`].
     pub fn start_again(&mut self) -> Result<()> {
-        self.process = Process::start(command(&self.program, &self.config, self.files))?;
+        self.process = Process::start(command(&self.program, &self.config, &self.terms))?;
         self.wait_until_serving()
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        self.process.signal(signal)
     }
 
     /// Its process.
@@ -117,8 +133,8 @@ impl Proxy {
     }
 }
 
-fn command(program: &Path, config: &Path, files: Option<usize>) -> Command {
-    let mut command = match files {
+fn command(program: &Path, config: &Path, terms: &Terms) -> Command {
+    let mut command = match terms.files {
         None => Command::new(program),
         Some(files) => {
             // Both limits: a program may raise the soft one as far as the hard one.
@@ -127,6 +143,7 @@ fn command(program: &Path, config: &Path, files: Option<usize>) -> Command {
             command
         }
     };
+    command.envs(terms.environment.iter().map(|(name, value)| (name, value)));
     command.arg("proxy").arg("--config").arg(config);
     command
 }

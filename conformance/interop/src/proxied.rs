@@ -21,7 +21,7 @@ use hyper_util::server::conn::auto;
 use tercel_harness::pki::{Authority, Key, Leaf, SERVER_NAME};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Process;
-use tercel_harness::proxy::Proxy;
+use tercel_harness::proxy::{Proxy, Terms};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -144,7 +144,8 @@ alpn = [\"h2\", \"http/1.1\"]
 to = \"{to}\"
 "
         );
-        let proxy = Proxy::start(tercel, &folder.join("proxy.toml"), &text, admin, None)?;
+        let proxy =
+            Proxy::start(tercel, &folder.join("proxy.toml"), &text, admin, Terms::default())?;
         let go = build_go(&folder, "go-http", include_str!("../peers/go-http/main.go"));
         Ok(Self { folder, proxy, address, go, _runtime: runtime })
     }
