@@ -15,7 +15,8 @@ use tercel_harness::good::Load;
 use tercel_harness::proxy::Terms;
 use tokio::runtime::Runtime;
 
-use crate::bad::{Kind, Means};
+use crate::bad::Means;
+use crate::kinds::Kind;
 use crate::phase::{self, Line, Plan};
 use crate::setting::Setting;
 

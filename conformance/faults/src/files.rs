@@ -12,7 +12,8 @@ use tercel_harness::good::{self, Load};
 use tercel_harness::proxy::wait_for;
 use tokio::runtime::Runtime;
 
-use crate::bad::{Kind, Means, PATIENCE};
+use crate::bad::{Means, PATIENCE};
+use crate::kinds::Kind;
 use crate::phase::{self, Counts, Line, Plan};
 use crate::setting::{HANDSHAKE, IDLE, Setting, few};
 

@@ -4,11 +4,11 @@
 //! cargo run --release -p tercel-conformance-faults -- --tercel target/release/tercel --quick
 //! ```
 //!
-//! `setting.rs` starts the terminator, with limits, and backends that work, fail, or are slow; `bad.rs` says
-//! what kinds of bad clients there are and `partial.rs` cuts handshakes short for them; `phase.rs`
+//! `setting.rs` starts the terminator, with limits, and backends that work, fail, or are slow; `kinds.rs` says
+//! what kinds of bad clients there are, `bad.rs` is what they do, and `partial.rs` cuts handshakes short for them; `phase.rs`
 //! sends them, kind after kind and then mixed; `files.rs` takes away file descriptors,
-//! `certificates.rs` puts bad certificates in the way and `clocks.rs` lets the clock jump. Good clients go on all the time, and each of their requests must
-//! succeed. `verdict.rs` says what has to hold at the end.
+//! `certificates.rs` puts bad certificates in the way and `clocks.rs` lets the clock jump. Good clients go on
+//! all the time, and each of their requests must succeed. `verdict.rs` says what has to hold at the end.
 
 #![forbid(unsafe_code)]
 
@@ -31,12 +31,14 @@ mod bad;
 mod certificates;
 mod clocks;
 mod files;
+mod kinds;
 mod partial;
 mod phase;
 mod setting;
 mod verdict;
 
-use bad::{Kind, Means, Version};
+use bad::Means;
+use kinds::{Kind, Version};
 use phase::{Line, Plan};
 use setting::{PER_CLIENT, Setting};
 use verdict::Level;

@@ -18,7 +18,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::bad::{Fate, Kind, Means, PATIENCE, Seen};
+use crate::bad::{Means, PATIENCE, Seen};
+use crate::kinds::{Fate, Kind};
 use crate::setting::HANDSHAKE;
 
 /// Who comes.
