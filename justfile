@@ -32,14 +32,13 @@ check:
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
 
-# What the dependency tree may hold, and known advisories against it.
+# What the dependency trees may hold, and known advisories against them.
 deny: deny-offline
     tools/advisories.sh
 
-# The checks of the dependency tree that need no network.
+# The checks of the dependency trees that need no network.
 deny-offline:
-    cargo deny --workspace check bans licenses sources
-    cargo deny --manifest-path lab/Cargo.toml --workspace check bans licenses sources
+    tools/deny.sh bans licenses sources
 
 # Check everything with the minimum Rust version.
 msrv:
@@ -164,12 +163,12 @@ count:
 
 # Instructions of our own, allocations and sizes against tools/perf-baseline.txt: fails 2 % above it.
 perf-check:
-    cargo build --release --locked -p tercel --example count --example size
+    cargo build --release --locked -p tercel --example count --example size --example records
     tools/perf-check.sh {{ quote(build / "release/examples") }}
 
 # Writes that file anew, after a change that was meant.
 perf-baseline:
-    cargo build --release --locked -p tercel --example count --example size
+    cargo build --release --locked -p tercel --example count --example size --example records
     tools/perf-check.sh {{ quote(build / "release/examples") }} --renew
 
 # All that CI runs.
