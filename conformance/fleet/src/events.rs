@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
             Ok(wait(1))
         })?;
         let early = if self.quick { Early::No } else { Early::Now };
-        self.event("node 1 drained", early, |run| run.cluster.drain(1))?;
+        self.event("node 1 drained", early, Self::drain)?;
         self.event("node 1 started", Early::No, |run| {
             run.cluster.start_again(1)?;
             Ok(wait(1))
@@ -255,6 +255,22 @@ impl<'a> Run<'a> {
             })?;
         }
         Ok(())
+    }
+
+    /// What has been asked for before is answered.
+    fn drain(&mut self) -> Result<Vec<String>> {
+        let (at, roots) = (self.cluster.behind(Face::StoreKeys)[1], self.roots.clone());
+        let slow = self
+            .runtime
+            .spawn(async move { good::fetch(at, &roots, SERVER_NAME, "/after/1500").await });
+        thread::sleep(Duration::from_millis(500));
+        let mut faults = self.cluster.drain(1)?;
+        match self.runtime.block_on(slow)? {
+            Ok(answer) if answer.status == 200 => {}
+            Ok(answer) => faults.push(format!("a request under way: status {}", answer.status)),
+            Err(error) => faults.push(format!("a request under way: {error}")),
+        }
+        Ok(faults)
     }
 
     fn other_clients(&mut self) -> Result<Vec<String>> {

@@ -58,7 +58,8 @@ static FILLING: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 impl Backend {
     /// Listens on a port of 127.0.0.1 and serves there, under this name. Within a runtime.
     ///
-    /// `/bytes/N` is answered with so many bytes, any other path with a short text.
+    /// `/bytes/N` is answered with so many bytes, `/after/N` after so many milliseconds, any other path with a
+    /// short text.
     ///
     /// # Errors
     /// If it cannot listen.
@@ -161,6 +162,9 @@ async fn serve(
         }
         if let Behaviour::Slow(time) = behaviour {
             sleep(time).await;
+        }
+        if let Some(time) = path.strip_prefix("/after/").and_then(|time| time.parse().ok()) {
+            sleep(Duration::from_millis(time)).await;
         }
         let body = format!("{name} {number} {path}\n").into_bytes();
         let many = path.strip_prefix("/bytes/").and_then(|count| count.parse::<usize>().ok());

@@ -286,6 +286,19 @@ pub async fn certificate(target: SocketAddr, roots: &Roots, server: &str) -> Res
     leaf.context("no certificate was shown")
 }
 
+/// One request of a client who is new to this server.
+///
+/// # Errors
+/// If it is not answered, or the connection does not end in good order.
+pub async fn fetch(target: SocketAddr, roots: &Roots, server: &str, path: &str) -> Result<Answer> {
+    let config = client_config(roots.clone(), ProtocolVersion::TLS1_3, false)?;
+    let server = ServerName::try_from(server.to_owned())?;
+    let mut stream = Connector::new(config).connect(server, connect(target, None).await?).await?;
+    let answer = exchange(&mut stream, path, true).await?;
+    finish(&mut stream).await?;
+    Ok(answer)
+}
+
 /// Connects from this address, if one is given.
 ///
 /// # Errors
