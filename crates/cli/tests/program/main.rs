@@ -1,4 +1,5 @@
-//! The built program, run as its users run it: `tercel serve`, `tercel connect` and `tercel load` on loopback.
+//! The built program, run as its users run it: `tercel serve`, `tercel connect`, `tercel load` and `tercel
+//! proxy` on loopback.
 //!
 //! Everything has a time limit. Next: [`support`] for how the program is started, then a file per matter.
 
@@ -10,6 +11,8 @@ mod load;
 mod negotiation;
 mod ocsp;
 mod pre_shared_keys;
+#[cfg(unix)]
+mod proxy;
 mod raw_keys;
 mod refusals;
 mod sessions;
