@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::backend::BackendStream;
-use crate::lend::lend;
+use crate::lend::{CONTENT, OPENED, lend};
 use crate::limits::Permit;
 use crate::relay::{Broken, Flow};
 use crate::sweep::{Due, Registered};
@@ -71,8 +71,8 @@ impl Session {
         Box::new(Self {
             client,
             backend: None,
-            up: Flow::new(first),
-            down: Flow::new(Vec::new()),
+            up: Flow::new(first, OPENED),
+            down: Flow::new(Vec::new(), CONTENT),
             entry,
             hub,
             http,

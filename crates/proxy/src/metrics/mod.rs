@@ -40,8 +40,10 @@ mod shard;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tercel::crypto::lock::{Mutex, MutexGuard};
 
 use labels::Reload;
 pub use shard::Shard;
@@ -148,7 +150,7 @@ impl Metrics {
         expose::render(self)
     }
 
-    fn rare(&self) -> std::sync::MutexGuard<'_, Rare> {
+    fn rare(&self) -> MutexGuard<'_, Rare> {
         self.rare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

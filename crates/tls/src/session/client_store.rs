@@ -6,10 +6,11 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pki_types::{ServerName, UnixTime};
+use tercel_crypto::lock::{Mutex, MutexGuard};
 use tercel_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
