@@ -9,7 +9,7 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     AdmitEarlyData, Answer, ClientAuth, ClientConfig, Clock, Connection, EarlyData, Handshake,
-    MemoryStore, Next, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
+    Local, MemoryStore, Next, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
 };
 
 use crate::identity::{Kind, client, credential, roots, server};
@@ -418,4 +418,9 @@ fn early_data_ends_at_its_limit() {
     sender.seal_to(&[7; 60], &mut out).unwrap();
     assert!(sender.seal_to(&[7; 60], &mut out).is_err());
     assert_eq!(sender.early_data_left(), Some(40));
+    // The other door lets through what there is room for.
+    let mut room = [0; 500];
+    let sealed = sender.seal(&[7; 60], &mut room).unwrap();
+    assert_eq!((sealed.consumed, sender.early_data_left()), (40, Some(0)));
+    assert_eq!(sender.seal(&[7; 60], &mut room), Err(Local::EarlyDataLimit.into()));
 }
