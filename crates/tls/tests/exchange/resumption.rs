@@ -9,7 +9,7 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     AdmitEarlyData, Answer, ClientAuth, ClientConfig, Clock, Connection, EarlyData, Handshake,
-    Local, MemoryStore, Next, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
+    Local, MemoryStore, Next, Peer, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
 };
 
 use crate::identity::{Kind, client, credential, roots, server};
@@ -403,6 +403,17 @@ fn early_data_with_an_age_that_does_not_fit_is_rejected() {
     theirs.turn(300);
     let (second, _) = early_visit(&client, &server, b"early");
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
+}
+
+/// What was said early cannot be taken back. RFC 9846 E.3
+#[test]
+fn who_offered_early_data_takes_no_older_version() {
+    let client = client().early_data(true).build().unwrap();
+    let newer = server().early_data(100, guard()).build().unwrap();
+    early_visit(&client, &newer, b"early");
+    let older = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+    let failure = Pair::new(&client, &older, "server.example").connect().unwrap_err();
+    assert_eq!(failure.client, Some(Peer::WrongVersionForEarlyData.into()));
 }
 
 #[test]
