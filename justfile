@@ -82,6 +82,16 @@ interop-full *FLAGS="": (peers "--features full")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
+# Three terminators that share sessions in a real store, and what befalls them: `just fleet --quick` in a minute.
+fleet *FLAGS="":
+    cargo build --release -p tercel-cli
+    cargo run --release -p tercel-conformance-fleet -- --tercel {{ quote(tercel) }} {{ FLAGS }}
+
+# Good clients of a terminator among 24,000 bad ones: `just faults --quick` in a minute.
+faults *FLAGS="":
+    cargo build --release -p tercel-cli
+    cargo run --release -p tercel-conformance-faults -- --tercel {{ quote(tercel) }} {{ FLAGS }}
+
 [private]
 peers FEATURES:
     cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} {{ FEATURES }}

@@ -17,6 +17,7 @@ packages=(
     "qemu-user qemu-aarch64"
     "redis-server redis-server"
     "haproxy haproxy"
+    "faketime faketime"
     "nginx nginx"
     "libnginx-mod-stream /usr/lib/nginx/modules/ngx_stream_module.so"
     "wrk wrk"

@@ -246,7 +246,7 @@ impl Node {
         let secret = FleetSecret::read(&about.secret_file, &settings.name)?;
         let address = Address::of(about)?;
         let counters = || Arc::clone(&self.counters);
-        let store = Arc::new(Store::new(about.time_limit, counters()));
+        let store = Arc::new(Store::new(about.time_limit, about.connect_time_limit, counters()));
         let at = || Arc::clone(&store);
         // In braces, which keep what belongs together in one place where keys are spread.
         let prefix = format!("tercel:{{{}}}:", settings.name);
