@@ -9,7 +9,8 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     AdmitEarlyData, Answer, ClientAuth, ClientConfig, Clock, Connection, EarlyData, Handshake,
-    Local, MemoryStore, Next, Peer, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
+    Local, MemoryStore, Next, Peer, Policy, Question, Received, ReplayGuard, ServerConfig,
+    SessionStore, Side,
 };
 
 use crate::identity::{Kind, client, credential, roots, server};
@@ -155,6 +156,46 @@ fn an_old_session_is_not_resumed() {
         assert!(visit(&client, &server), "{version}");
         dial.turn(8 * 24 * 3600);
         assert!(!visit(&client, &server), "{version}");
+    }
+}
+
+/// A server's store for which it is always the beginning.
+struct Timeless(MemoryStore);
+
+const BEGINNING: UnixTime = UnixTime::since_unix_epoch(Duration::ZERO);
+
+impl SessionStore for Timeless {
+    fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
+        self.0.put(id, session, expires);
+    }
+
+    fn take(&self, id: &[u8], _: UnixTime) -> Option<Vec<u8>> {
+        self.0.take(id, BEGINNING)
+    }
+
+    fn get(&self, id: &[u8], _: UnixTime) -> Option<Vec<u8>> {
+        self.0.get(id, BEGINNING)
+    }
+
+    fn remove(&self, id: &[u8]) {
+        self.0.remove(id);
+    }
+}
+
+#[test]
+fn a_server_believes_its_own_clock_about_a_sessions_age() {
+    for version in VERSIONS {
+        for (seconds, resumes) in [(7199, true), (7200, false)] {
+            let dial = Dial::new();
+            let slow: Arc<dyn Clock> = Dial::new();
+            let client = client().versions(&[version]).clock(slow).build().unwrap();
+            let store = Policy::Here(Arc::new(Timeless(MemoryStore::new(10))) as _);
+            let server = server().without_tickets().session_store(store).session_lifetime(7200);
+            let server = server.clock(dial.clone()).build().unwrap();
+            assert!(!visit(&client, &server));
+            dial.turn(seconds);
+            assert_eq!(visit(&client, &server), resumes, "{version}, after {seconds} seconds");
+        }
     }
 }
 
