@@ -64,11 +64,22 @@ impl<T> Coroutine<T> {
         if let Some(post) = post.take() {
             pass(post);
         }
+        let left_behind = LeftBehind;
         let polled = self.sequence.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        core::mem::forget(left_behind);
         *post = receive();
         match polled {
             Poll::Ready(value) => Some(value),
             Poll::Pending => None,
         }
+    }
+}
+
+/// Empties the place where a panic left it full: whose post that was is over, and the keys in it are to go too.
+struct LeftBehind;
+
+impl Drop for LeftBehind {
+    fn drop(&mut self) {
+        drop(receive());
     }
 }

@@ -43,9 +43,11 @@ impl Driver {
         out: &mut Vec<u8>,
     ) -> Result<Step, Error> {
         loop {
-            self.resume(out)?;
+            let ended = self.resume(out)?;
             let post = self.post()?;
-            if let Some(connection) = post.connection.take() {
+            if ended {
+                // A sequence ends with a connection or an error; the other error is for the compiler.
+                let connection = post.connection.take().ok_or(Misuse::HandshakeOver)?;
                 return Ok(Step::Connected(connection));
             }
             let wanted = post.wanted;
@@ -87,15 +89,15 @@ impl Driver {
     }
 
     /// Runs the coroutine up to its next wait or its end, with the records in its hands, and sends what it
-    /// leaves to be sent.
-    fn resume(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+    /// leaves to be sent. Whether it has ended.
+    fn resume(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         self.records()?.swap_out(out);
         let ended = self.coroutine.resume(&mut self.post);
         let records = self.records()?;
         let sent = records.end_flight();
         records.swap_out(out);
         sent?;
-        ended.unwrap_or(Ok(()))
+        ended.transpose().map(|ended| ended.is_some())
     }
 
     fn records(&mut self) -> Result<&mut Records, Error> {
