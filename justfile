@@ -32,14 +32,13 @@ check:
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
 
-# What the dependency tree may hold, and known advisories against it.
+# What the dependency trees may hold, and known advisories against them.
 deny: deny-offline
     tools/advisories.sh
 
-# The checks of the dependency tree that need no network.
+# The checks of the dependency trees that need no network.
 deny-offline:
-    cargo deny --workspace check bans licenses sources
-    cargo deny --manifest-path lab/Cargo.toml --workspace check bans licenses sources
+    tools/deny.sh bans licenses sources
 
 # Check everything with the minimum Rust version.
 msrv:
@@ -83,6 +82,16 @@ interop-full *FLAGS="": (peers "--features full")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
+# Three terminators that share sessions in a real store, and what befalls them: `just fleet --quick` in a minute.
+fleet *FLAGS="":
+    cargo build --release -p tercel-cli
+    cargo run --release -p tercel-conformance-fleet -- --tercel {{ quote(tercel) }} {{ FLAGS }}
+
+# Good clients of a terminator among 24,000 bad ones: `just faults --quick` in a minute.
+faults *FLAGS="":
+    cargo build --release -p tercel-cli
+    cargo run --release -p tercel-conformance-faults -- --tercel {{ quote(tercel) }} {{ FLAGS }}
+
 [private]
 peers FEATURES:
     cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} {{ FEATURES }}
@@ -90,6 +99,11 @@ peers FEATURES:
 # Tercel and other libraries measured side by side: `just lab --quick`; lab/README.md says how.
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
+
+# TLS terminators in front of one backend: `just terminators --quick`; tools/terminators.sh says what is measured.
+terminators *FLAGS:
+    cargo build --release --locked -p tercel-cli
+    tools/terminators.sh {{ quote(tercel) }} {{ FLAGS }}
 
 # Where the instructions of rows go, by purpose: `just lab-profile resumed-12-stateless --peers tercel,rustls,floor`.
 lab-profile *FLAGS:
@@ -149,12 +163,12 @@ count:
 
 # Instructions of our own, allocations and sizes against tools/perf-baseline.txt: fails 2 % above it.
 perf-check:
-    cargo build --release --locked -p tercel --example count --example size
+    cargo build --release --locked -p tercel --example count --example size --example records
     tools/perf-check.sh {{ quote(build / "release/examples") }}
 
 # Writes that file anew, after a change that was meant.
 perf-baseline:
-    cargo build --release --locked -p tercel --example count --example size
+    cargo build --release --locked -p tercel --example count --example size --example records
     tools/perf-check.sh {{ quote(build / "release/examples") }} --renew
 
 # All that CI runs.

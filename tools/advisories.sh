@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the dependency tree against the advisory database, which has to be fetched. A database
+# Checks every dependency tree against the advisory database, which has to be fetched. A database
 # that cannot be had is said aloud and is no failure; what a database says is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,4 +9,4 @@ if ! cargo deny fetch db; then
     echo "absent: advisory database. It could not be fetched, so NO ADVISORY WAS CHECKED."
     exit 0
 fi
-cargo deny --workspace check --disable-fetch advisories
+tools/deny.sh advisories

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares what does not depend on the machine's mood with what is committed in tools/perf-baseline.txt: instructions
-# per handshake and side in our own functions (Rust's; AWS-LC's and the C library's are left out), heap
-# allocations, sizes of futures, bytes of a connection. More than 2 % above the baseline fails; more than 2 % below says
+# per handshake and side, and per record sealed and opened, in our own functions (Rust's; AWS-LC's and the C
+# library's are left out), heap allocations, sizes of futures, bytes of a connection. More than 2 % above the baseline fails; more than 2 % below says
 # that the baseline should be renewed.
 # usage: tools/perf-check.sh DIRECTORY-OF-THE-EXAMPLES [--renew]
 set -euo pipefail
@@ -33,10 +33,12 @@ ours() {
     END { print sum + 0 }' "$1"
 }
 
-# instructions FUNCTION ROW COUNT: ours, executed inside FUNCTION.
+# instructions FUNCTION EXAMPLE ARGUMENTS...: ours, executed inside FUNCTION.
 instructions() {
+  local function=$1 example=$2
+  shift 2
   valgrind --quiet --tool=callgrind --demangle=no --callgrind-out-file="$out/callgrind" --collect-atstart=no \
-    "--toggle-collect=*$1*" "$examples/count" run "$2" "$3" >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
+    "--toggle-collect=*$function*" "$examples/$example" "$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
   ours "$out/callgrind"
 }
 
@@ -45,13 +47,22 @@ word() { tr -d ',' | tr -s ' ' '_'; }
 
 measure() {
   echo "compiler $(rustc --version | cut -d' ' -f2)"
-  local row names side one two
+  local row names side suite direction bytes one two
   mapfile -t names < <("$examples/count" rows)
   for row in "${!names[@]}"; do
     for side in client server; do
-      one=$(instructions "${side}_step" "$row" "$n")
-      two=$(instructions "${side}_step" "$row" $((2 * n)))
+      one=$(instructions "${side}_step" count run "$row" "$n")
+      two=$(instructions "${side}_step" count run "$row" $((2 * n)))
       echo "instructions/$(word <<<"${names[$row]}")/$side $(((two - one) / n))"
+    done
+  done
+  for suite in $("$examples/records" suites); do
+    for bytes in 16 1024 16384; do
+      for direction in seal open; do
+        one=$(instructions "${direction}_step" records "$direction" "$suite" "$bytes" "$n")
+        two=$(instructions "${direction}_step" records "$direction" "$suite" "$bytes" $((2 * n)))
+        echo "instructions/record/$suite/$bytes/$direction $(((two - one) / n))"
+      done
     done
   done
   "$examples/count" | sed -nE 's/^  (.*[^ ]) +client +([0-9]+) .*server +([0-9]+) .*/\1|\2|\3/p' |

@@ -15,12 +15,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::cells::Role;
 use crate::features::{Feature, FeatureCell, Owner, Update};
-use crate::pki::SERVER_NAME;
-use crate::process::{Process, last_words};
 use crate::programs::{ClientAuth, Connect, Extra, Limits, Program, Serve, early_file};
-use crate::relay::{Relay, free_port};
+use crate::relay::Relay;
 use crate::run::{LIMIT, Setting};
 use crate::terms::Key;
+use tercel_harness::pki::SERVER_NAME;
+use tercel_harness::ports::free_port;
+use tercel_harness::process::{Process, last_words};
 
 /// What is echoed on a connection. Less than a record, so that no program's own words divide it.
 const WORDS: usize = 64 * 64;

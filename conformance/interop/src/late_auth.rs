@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use crate::cells::Role;
-use crate::pki::{Credential, SERVER_NAME};
-use crate::process::Process;
 use crate::programs::{BUILT_OPENSSL, find, python};
-use crate::relay::{Relay, free_port};
+use crate::relay::Relay;
 use crate::run::Setting;
 use crate::terms::Key;
+use tercel_harness::pki::{Credential, SERVER_NAME};
+use tercel_harness::ports::free_port;
+use tercel_harness::process::Process;
 
 /// The line of the matrix that these cells belong to.
 pub(crate) const MATTER: &str = "post-handshake-auth";

@@ -6,11 +6,12 @@
 //!
 //! Two tables say what is run: `cells.rs` of handshakes that differ in what is negotiated, each once
 //! through `run.rs`; `features.rs` of what goes beyond (resumption, early data and others), each
-//! through `exchange.rs`; `psk.rs` is one of its own, of pre-shared keys. `programs.rs` knows the programs, `process.rs` and `relay.rs` start and join
-//! them, `evidence.rs` reads what went over the wire, `pki.rs` makes the certificates, `terms.rs` names
-//! versions, keys, suites and groups. At the end `matrix.rs` prints what was shown with whom: `serve` is
-//! Tercel's server with that program's client, `connect` the other way round. `late_auth.rs` is apart: each
-//! of its cells is a conversation.
+//! through `exchange.rs`; `psk.rs` is one of its own, of pre-shared keys. `programs.rs` knows the
+//! programs, `relay.rs` joins them, `evidence.rs` reads what went over the wire, `terms.rs` names
+//! versions, suites and groups; conformance/harness starts processes and makes certificates. At the end
+//! `matrix.rs` prints what was shown with whom: `serve` is Tercel's server with that program's client,
+//! `connect` the other way round. `late_auth.rs` is apart: each of its cells is a conversation. So is `proxied.rs`,
+//! whose clients come to `tercel proxy`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,9 +29,8 @@ mod exchange;
 mod features;
 mod late_auth;
 mod matrix;
-mod pki;
-mod process;
 mod programs;
+mod proxied;
 mod psk;
 mod relay;
 mod run;
@@ -39,13 +39,14 @@ mod terms;
 use cells::{Cell, Role};
 use features::{Feature, FeatureCell};
 use matrix::Matrix;
-use pki::Pki;
 use programs::{BUILT_OPENSSL, Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
 use run::Setting;
+use tercel_harness::folder::TemporaryFolder;
+use tercel_harness::pki::Pki;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
-const MINIMUM: usize = 547 + 16;
+const MINIMUM: usize = 547 + 16 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
 const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", BUILT_OPENSSL];
@@ -78,9 +79,9 @@ struct Options {
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    let folder = TemporaryFolder::create()?;
-    let subject = subject(&options, &folder.0)?;
-    let peers = peers(&folder.0, options.peers.as_deref());
+    let folder = TemporaryFolder::create("tercel-interop")?;
+    let subject = subject(&options, folder.path())?;
+    let peers = peers(folder.path(), options.peers.as_deref());
     let table: Vec<Row<'_>> = peers
         .iter()
         .flat_map(|peer| {
@@ -108,6 +109,10 @@ fn main() -> Result<ExitCode> {
         .filter(|_| options.stand_in.is_none())
         .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
         .collect();
+    let mut proxied = proxied::cells();
+    proxied.retain(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)));
+    // It is the terminator that is looked at.
+    proxied.retain(|_| options.stand_in.is_none());
     if options.list {
         for row in &table {
             println!("{}", row.name());
@@ -116,11 +121,12 @@ fn main() -> Result<ExitCode> {
         for cell in &late {
             println!("{cell}");
         }
+        proxied.iter().for_each(|cell| println!("{cell}"));
         return Ok(ExitCode::SUCCESS);
     }
 
     ensure!(subject.abilities().present, "no program at {}", options.tercel.display());
-    let setting = prepare(&folder.0)?;
+    let setting = prepare(folder.path())?;
     let tally = Tally::new(&peers);
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -136,13 +142,20 @@ fn main() -> Result<ExitCode> {
     let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
     for cell in &keys {
         let built = options.peers.as_deref();
-        let run = || cell.run(&tercel, &folder.0, built);
+        let run = || cell.run(&tercel, folder.path(), built);
         tally.count(&cell.name(), cell.place(), cell.present(built), run);
     }
     for cell in &late {
         let place = (late_auth::MATTER, cell.peer(), cell.role);
         let run = || cell.run(&tercel, &setting, options.peers.as_deref());
         tally.count(&cell.to_string(), place, cell.present(), run);
+    }
+    if !proxied.is_empty() {
+        let place = proxied::Place::start(&tercel, folder.path())?;
+        for cell in &proxied {
+            let field = (proxied::MATTER, cell.client.name(), Role::Serve);
+            tally.count(&cell.to_string(), field, cell.present(&place), || cell.run(&place));
+        }
     }
     let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
@@ -208,10 +221,14 @@ struct Tally {
 impl Tally {
     fn new(peers: &[Box<dyn Program>]) -> Self {
         let features = Feature::ALL.iter().map(|feature| feature.name());
-        let lines =
-            cells::MATTERS.into_iter().chain(features).chain([psk::FEATURE, late_auth::MATTER]);
+        let lines = cells::MATTERS.into_iter().chain(features).chain([
+            psk::FEATURE,
+            late_auth::MATTER,
+            proxied::MATTER,
+        ]);
         let lines = lines.map(str::to_owned).collect();
-        let columns = peers.iter().map(|peer| peer.name().to_owned()).collect();
+        let names = peers.iter().map(|peer| peer.name());
+        let columns = names.chain([proxied::BROWSER]).map(str::to_owned).collect();
         Self {
             passed: AtomicUsize::default(),
             failed: AtomicUsize::default(),
@@ -309,22 +326,4 @@ fn prepare(folder: &Path) -> Result<Setting> {
     let payload = run::payload();
     fs::write(folder.join(run::PAYLOAD_FILE), &payload)?;
     Ok(Setting { pki: Pki::create(folder)?, files: folder.to_owned(), payload })
-}
-
-/// A folder of this run's own, removed at its end.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn create() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("tercel-interop-{}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        // Left behind, it costs a little space and holds no real key.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use crate::cells::Role;
 use crate::features::{Feature, Owner};
-use crate::pki::Credential;
 use crate::terms::{Group, Key, Suite, Version, classic_groups};
+use tercel_harness::pki::Credential;
 
 mod curl;
 mod driver;
@@ -21,7 +21,7 @@ mod openssl;
 mod tercel;
 
 pub(crate) use curl::Curl;
-pub(crate) use driver::{Driver, python};
+pub(crate) use driver::{Driver, build_go, python};
 pub(crate) use gnutls::GnuTls;
 pub(crate) use openssl::OpenSsl;
 pub(crate) use tercel::Tercel;

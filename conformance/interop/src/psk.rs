@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::cells::Role;
-use crate::process::Process;
 use crate::programs::{self, BUILT_OPENSSL};
-use crate::relay::free_port;
+use tercel_harness::ports::free_port;
+use tercel_harness::process::Process;
 
 /// The programs that can do without certificates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,11 +12,12 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::cells::{Cell, Client, Fault, LimitedBy, Role};
 use crate::evidence;
-use crate::pki::{Pki, SERVER_NAME};
-use crate::process::{Process, last_words};
 use crate::programs::{Connect, Limits, Program, RecordSize, Serve};
-use crate::relay::{Relay, free_port};
+use crate::relay::Relay;
 use crate::terms::Version;
+use tercel_harness::pki::{Pki, SERVER_NAME};
+use tercel_harness::ports::free_port;
+use tercel_harness::process::{Process, last_words};
 
 /// How long a cell may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
@@ -181,7 +182,7 @@ impl Parties {
             self.client.give(b"0123\n");
         }
         self.wait("the client to give up", |parties| {
-            Ok(parties.client.output().len() > 0 || parties.client.ended()?.is_some())
+            Ok(!parties.client.output().is_empty() || parties.client.ended()?.is_some())
         })?;
         let accepted = self.client.output().len();
         ensure!(accepted == 0, "was not refused: {accepted} bytes came back");
@@ -295,7 +296,7 @@ impl Parties {
     }
 }
 
-fn server_credential(cell: &Cell, pki: &Pki) -> crate::pki::Credential {
+fn server_credential(cell: &Cell, pki: &Pki) -> tercel_harness::pki::Credential {
     match cell.fault {
         Some(Fault::Expired) => pki.expired(),
         Some(Fault::OtherName) => pki.other_name(),

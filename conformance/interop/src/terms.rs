@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+pub(crate) use tercel_harness::pki::Key;
+
 /// A protocol version Tercel speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Version {
@@ -37,33 +39,6 @@ impl fmt::Display for Version {
             Self::Tls12 => "1.2",
             Self::Tls13 => "1.3",
         })
-    }
-}
-
-/// The kind of key in an end-entity certificate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Key {
-    Rsa2048,
-    P256,
-    P384,
-    P521,
-    Ed25519,
-}
-
-impl Key {
-    /// What every peer has.
-    pub(crate) const COMMON: [Self; 2] = [Self::Rsa2048, Self::P256];
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Rsa2048, Self::P256, Self::P384, Self::P521, Self::Ed25519];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Rsa2048 => "rsa2048",
-            Self::P256 => "p256",
-            Self::P384 => "p384",
-            Self::P521 => "p521",
-            Self::Ed25519 => "ed25519",
-        }
     }
 }
 

@@ -1,13 +1,17 @@
-//! The `tercel` program: `serve` answers TLS connections, `connect` makes one, `proxy` hands them on.
+//! The `tercel` program: `serve` answers TLS connections, `connect` makes one, `load` makes very many, `proxy`
+//! hands them on.
 //!
 //! This file knows the subcommands and turns errors into one line and an exit status: 0 for success,
 //! 1 for failure, 2 for a command line that makes no sense. It must not know TLS.
-//! Next: [`serve`], [`connect`], [`proxy`], and [`options`] for what the two have in common.
+//! Next: [`serve`], [`connect`], [`load`], [`proxy`], and [`options`] and [`client`] for what they have in
+//! common.
 
 #![forbid(unsafe_code)]
 
+mod client;
 mod connect;
 mod explain;
+mod load;
 mod material;
 mod negotiated;
 mod options;
@@ -33,6 +37,7 @@ struct Arguments {
 enum Command {
     Serve(Box<serve::Options>),
     Connect(Box<connect::Options>),
+    Load(Box<load::Options>),
     #[cfg(unix)]
     Proxy(Box<proxy::Options>),
 }
@@ -41,6 +46,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Serve(options) => serve::run(&options),
         Command::Connect(options) => connect::run(&options),
+        Command::Load(options) => load::run(&options),
         #[cfg(unix)]
         Command::Proxy(options) => proxy::run(&options),
     };

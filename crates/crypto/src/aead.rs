@@ -80,6 +80,7 @@ impl AeadKey {
     ///
     /// [`CryptoError::BufferTooSmall`], with `out` untouched; [`CryptoError::LimitExceeded`] for
     /// a message longer than the algorithm allows, with what was written wiped.
+    #[inline(always)]
     pub fn seal(
         &self,
         nonce: &[u8; 12],
@@ -106,6 +107,7 @@ impl AeadKey {
     /// # Errors
     ///
     /// As [`Self::seal`].
+    #[inline]
     pub fn seal_in_place(
         &self,
         nonce: &[u8; 12],
@@ -129,6 +131,7 @@ impl AeadKey {
     ///
     /// [`CryptoError::Rejected`] when it is not authentic, with what was written to `out` wiped;
     /// [`CryptoError::BufferTooSmall`], with `out` untouched.
+    #[inline]
     pub fn open(
         &self,
         nonce: &[u8; 12],
@@ -148,6 +151,7 @@ impl AeadKey {
     /// # Errors
     ///
     /// [`CryptoError::Rejected`] when it is not authentic, with the ciphertext wiped.
+    #[inline]
     pub fn open_in_place(
         &self,
         nonce: &[u8; 12],
@@ -174,11 +178,13 @@ pub fn has_fast_aes() -> bool {
     backend::aead::has_fast_aes()
 }
 
+#[inline]
 fn sealed_len(input: usize, extra: usize, room: usize) -> Result<usize, CryptoError> {
     let total = input.checked_add(extra).and_then(|sum| sum.checked_add(AeadAlgorithm::TAG_LEN));
     total.filter(|total| *total <= room).ok_or(CryptoError::BufferTooSmall)
 }
 
+#[inline]
 fn opened_len(sealed: &[u8]) -> Result<usize, CryptoError> {
     // Shorter than a tag cannot be authentic, and must look like any other forgery.
     sealed.len().checked_sub(AeadAlgorithm::TAG_LEN).ok_or(CryptoError::Rejected)

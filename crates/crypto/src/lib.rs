@@ -14,6 +14,7 @@
 //! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |
 //! | sign, verify | [`SigningKey`], [`Signer`] in `signing_key.rs`, [`PublicKey`] in `public_key.rs` |
 //! | random bytes | [`fill_random`] in `random.rs` |
+//! | hold what threads change, and count who waits for whom | [`lock`] |
 //! | hold, compare and wipe secrets | [`Secret`], [`ShortSecret`] in `secret.rs`, [`wipe`], [`constant_time_eq`] in `memory.rs` |
 //! | call AWS-LC, argue about memory safety | `backend/mod.rs`, the only home of `unsafe` |
 //!
@@ -47,6 +48,7 @@ mod hash;
 mod hkdf;
 mod hmac;
 mod key_exchange;
+pub mod lock;
 mod memory;
 mod prf;
 mod public_key;

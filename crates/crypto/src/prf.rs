@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use crate::{HashAlgorithm, HmacKey, Secret};
+use crate::{Digest, HashAlgorithm, HmacKey, Secret, wipe};
 
 /// `P_hash` keyed with one secret.
 pub struct Tls12Prf(HmacKey);
@@ -20,7 +20,38 @@ impl Tls12Prf {
     /// Fills `out` with `PRF(secret, label, seed)`, the seed given in parts.
     pub fn fill(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
+        // Label and seed lie together behind A(i): what is hashed in one piece costs one call.
+        let mut room = [0; MAX_HASH_LEN + TOGETHER];
+        let (mut end, parts) = (hash_len, || [label].into_iter().chain(seed.iter().copied()));
+        for part in parts() {
+            let Some(place) = room.get_mut(end..end.saturating_add(part.len())) else {
+                return self.fill_apart(label, seed, out);
+            };
+            place.copy_from_slice(part);
+            end += part.len();
+        }
+        let room = &mut room[..end];
         // A(1) is over label and seed, A(i) over A(i-1).
+        let (a, text) = room.split_at_mut(hash_len);
+        self.0.mac(&[&[text]], a);
+        let mut block = [0; MAX_HASH_LEN];
+        let block = &mut block[..hash_len];
+        let mut chunks = out.chunks_mut(hash_len).peekable();
+        while let Some(chunk) = chunks.next() {
+            self.0.mac(&[&[room]], block);
+            chunk.copy_from_slice(&block[..chunk.len()]);
+            if chunks.peek().is_some() {
+                self.0.mac(&[&[&room[..hash_len]]], block);
+                room[..hash_len].copy_from_slice(block);
+            }
+        }
+        wipe(&mut room[..hash_len]);
+        wipe(block);
+    }
+
+    /// The same for a seed that is long, as an exporter's may be.
+    fn fill_apart(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
+        let hash_len = self.0.algorithm().output_len();
         let mut a = self.block(&[], label, seed);
         let mut chunks = out.chunks_mut(hash_len).peekable();
         while let Some(chunk) = chunks.next() {
@@ -42,5 +73,32 @@ impl Tls12Prf {
 impl fmt::Debug for Tls12Prf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tls12Prf({:?}, ..)", self.0.algorithm())
+    }
+}
+
+const MAX_HASH_LEN: usize = Digest::MAX_LEN;
+
+/// The longest label and seed of a handshake: "key expansion" or "master secret" and two randoms, "extended master
+/// secret" and a hash.
+const TOGETHER: usize = 22 + 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn together_or_apart_the_output_is_the_same() {
+        for algorithm in [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
+            let prf = Tls12Prf::new(algorithm, b"secret");
+            for seed in [0, 1, 32, TOGETHER - 5, TOGETHER - 4, MAX_HASH_LEN + TOGETHER] {
+                let seed = vec![7; seed];
+                for length in [0, 12, 32, 48, 64, 72, 200] {
+                    let (mut out, mut apart) = (vec![0; length], vec![0; length]);
+                    prf.fill(b"label", &[&seed, b"more"], &mut out);
+                    prf.fill_apart(b"label", &[&seed, b"more"], &mut apart);
+                    assert_eq!(out, apart, "{algorithm:?}, {} bytes of seed", seed.len());
+                }
+            }
+        }
     }
 }

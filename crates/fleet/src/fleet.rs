@@ -67,7 +67,19 @@ impl Fleet {
         Self::with_blind_time(settings, blind_time(difference))
     }
 
-    /// Tests cannot wait for as long as servers.
+    /// The same with another [blind time](Self::blind_time), for tests, which cannot wait for as long as servers. With
+    /// less than the safe one early data can be accepted twice.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    #[cfg(feature = "testing")]
+    pub fn connect_blind_for(
+        settings: &Settings,
+        blind_time: Duration,
+    ) -> Result<Self, FleetError> {
+        Self::with_blind_time(settings, blind_time)
+    }
+
     pub(crate) fn with_blind_time(
         settings: &Settings,
         blind_time: Duration,
@@ -202,6 +214,12 @@ impl Fleet {
         State { store: store.is_some_and(|store| store.is_there()), ticket_keys, early_data }
     }
 
+    /// Since when the shared ticket key that seals now has been sealing. `None` if none does, or they are not shared.
+    #[must_use]
+    pub fn ticket_key_since(&self) -> Option<UnixTime> {
+        self.0.tickets.as_ref()?.seals_since(UnixTime::now())
+    }
+
     /// What was asked of the store so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -246,7 +264,7 @@ impl Node {
         let secret = FleetSecret::read(&about.secret_file, &settings.name)?;
         let address = Address::of(about)?;
         let counters = || Arc::clone(&self.counters);
-        let store = Arc::new(Store::new(about.time_limit, counters()));
+        let store = Arc::new(Store::new(about.time_limit, about.connect_time_limit, counters()));
         let at = || Arc::clone(&store);
         // In braces, which keep what belongs together in one place where keys are spread.
         let prefix = format!("tercel:{{{}}}:", settings.name);

@@ -89,7 +89,8 @@ impl StoreKeeper {
         timeout(self.connect_limit, all).await.unwrap_or(late)
     }
 
-    /// Lets handshakes use these connections, and looks after them until they are lost.
+    /// Lets handshakes use these connections, and looks after them until they are lost: broken, of no use, or
+    /// without answers for longer than connecting may take.
     async fn attend(&self, lines: &Arc<Lines>) {
         self.store.set(Some(Arc::clone(lines)));
         let mut complaint = Complaint::default();
@@ -98,7 +99,15 @@ impl StoreKeeper {
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = lines.lost.notified() => return,
+                () = lines.lost.notified() => {
+                    self.store.set(None);
+                    if !self.store.is_back(lines).await {
+                        return;
+                    }
+                    debug!("the store was late");
+                    self.store.set(Some(Arc::clone(lines)));
+                    continue;
+                }
                 _ = beat.tick() => {}
             }
             if let Some(guard) = &self.guard {
@@ -108,10 +117,7 @@ impl StoreKeeper {
                 self.tell(&mut refused, keys.refresh(UnixTime::now()).await);
             }
             if self.guard.is_none() && self.keys.is_none() {
-                let _ = self.store.ask::<String>(redis::cmd("PING")).await;
-            }
-            if !self.store.is_at(lines) {
-                return;
+                let _ = self.store.ask_at_leisure::<String>(redis::cmd("PING")).await;
             }
         }
     }

@@ -118,9 +118,10 @@ pub struct StoreSettings {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Connections to the store, 1 to 64; each carries many questions at once. Default: 2.
     pub connections: usize,
-    /// How long a handshake waits for an answer; then the store counts as away. Default: 50 milliseconds.
+    /// How long a handshake waits for an answer; then the store counts as away until it answers in time again.
+    /// Default: 50 milliseconds.
     pub time_limit: Duration,
-    /// How long connecting may take. Default: 2 seconds.
+    /// How long connecting may take, and how late a store may be that is to count as the same one. Default: 2 seconds.
     pub connect_time_limit: Duration,
     /// By how much the clocks of node and store may differ for early data to be admitted, in whole seconds up to 60.
     /// [`Fleet::blind_time`](crate::Fleet::blind_time) grows by twice that. Default: 5 seconds.

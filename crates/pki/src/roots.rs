@@ -41,7 +41,11 @@ impl Roots {
 
     /// Trusts an anchor that was taken apart before. One that is here already is not added again.
     pub fn add_trust_anchor(&mut self, anchor: TrustAnchor<'static>) {
-        if !self.anchors.contains(&anchor) {
+        // The ends of keys differ where anchors do, nearly always: most comparisons end with those eight bytes.
+        let end =
+            |anchor: &TrustAnchor<'_>| anchor.subject_public_key_info.last_chunk::<8>().copied();
+        let own = end(&anchor);
+        if !self.anchors.iter().any(|known| end(known) == own && *known == anchor) {
             self.anchors.push(anchor);
         }
     }

@@ -12,7 +12,7 @@ use tercel_tokio::TlsStream;
 use tokio::net::TcpStream;
 
 use crate::backend::BackendStream;
-use crate::config::Connect;
+use crate::config::{Connect, OnTruncation};
 use crate::limits::Permit;
 use crate::listener::refused;
 use crate::metrics::labels::{BackendFailure, Refused};
@@ -136,11 +136,18 @@ impl Arrival {
                 Connect::FirstByte => true,
             };
         first.extend(early);
+        let may_end = match route.on_truncation {
+            OnTruncation::Auto => http,
+            OnTruncation::Reset => false,
+            OnTruncation::Close => true,
+        };
         forget_facts(&mut stream);
         let Self { hub, view, client, listener, permit } = self;
         hub.shard.opened();
+        let mut session = Session::new(stream, first, http, Rc::clone(&hub), permit);
+        session.take_truncation_for_an_end(may_end);
         Some(Established {
-            session: Session::new(stream, first, http, Rc::clone(&hub), permit),
+            session,
             lazy,
             hub,
             view,

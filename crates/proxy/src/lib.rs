@@ -40,6 +40,7 @@ pub mod metrics;
 pub mod system;
 
 mod backend;
+mod blind;
 mod config;
 mod connection;
 mod lend;
@@ -58,9 +59,13 @@ mod worker;
 #[cfg(test)]
 mod testing;
 
+// What runs a whole terminator is written once, for the tests in here and for those outside.
+#[cfg(test)]
+extern crate self as tercel_proxy;
+
 pub use config::{
-    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Log, Resumption,
-    Route, Simple, Tickets, Timeouts,
+    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Log, OnTruncation,
+    Resumption, Route, Simple, Tickets, Timeouts,
 };
 pub use run::{Bound, Proxy, check};
 pub use service::run;

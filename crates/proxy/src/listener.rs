@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use crate::connection;
 use crate::limits::{Permit, TooMany};
 use crate::metrics::labels::Refused;
+use crate::system::limits::Reserve;
 use crate::worker::{Counted, Hub};
 
 /// Connections that the system keeps for us until they are accepted; it may have a lower limit of its own.
@@ -51,6 +52,7 @@ pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, numb
     let drain = hub.drain.notified();
     let mut drain = pin!(drain);
     let mut failures = 0_u32;
+    let reserve = Reserve::new();
     loop {
         let accepted = std::future::poll_fn(|context| match listener.poll_accept(context) {
             Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
@@ -61,7 +63,11 @@ pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, numb
             None => return,
             Some(Ok((transport, client))) => {
                 failures = 0;
+                let is_last = reserve.has(&transport);
                 begin(&hub, transport, client, number);
+                if is_last {
+                    wait_for_files(&hub, reserve).await;
+                }
             }
             Some(Err(error)) => {
                 hub.shard.accept_failed(&error);
@@ -113,6 +119,15 @@ async fn pause(hub: &Hub, error: &io::Error, failures: u32) {
     }
     let wait = FIRST_PAUSE.saturating_mul(1 << failures.min(6));
     tokio::time::sleep(wait.min(LONGEST_PAUSE)).await;
+}
+
+/// What is left is for backends, so the next clients wait until others have gone.
+async fn wait_for_files(hub: &Hub, reserve: Reserve) {
+    let error = io::Error::from(nix::errno::Errno::EMFILE);
+    hub.shard.accept_failed(&error);
+    while reserve.is_next() && !hub.is_draining() {
+        pause(hub, &error, 0).await;
+    }
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);

@@ -17,10 +17,11 @@ use tercel_fleet::{Fleet, FleetError, Settings, TicketKeys};
 use tercel_tokio::{Acceptor, Answers};
 
 use crate::backend::Endpoint;
+use crate::blind;
 use crate::certificates::{self, Certificates, layout::Files};
 use crate::config::{
-    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Resumption, Route,
-    Tickets, Timeouts,
+    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, OnTruncation,
+    Resumption, Route, Tickets, Timeouts,
 };
 use crate::names::{Chooser, Names};
 
@@ -47,6 +48,7 @@ pub(crate) struct LiveListener {
 pub(crate) struct LiveRoute {
     pub(crate) backends: Vec<Endpoint>,
     pub(crate) connect: Connect,
+    pub(crate) on_truncation: OnTruncation,
     pub(crate) send_proxy_protocol: bool,
 }
 
@@ -54,7 +56,7 @@ pub(crate) struct LiveRoute {
 #[derive(Clone)]
 struct Keys {
     wanted: Resumption,
-    tickets: Option<Arc<dyn TicketSealer>>,
+    tickets: Option<Arc<RotatingTickets>>,
     fleet: Option<Fleet>,
     guard: Arc<ReplayGuard>,
 }
@@ -83,6 +85,15 @@ impl Live {
         self.keys.fleet.as_ref()
     }
 
+    /// Since when the ticket key in use has been sealing, for whenever that is asked.
+    pub(crate) fn ticket_key_since(&self) -> impl Fn() -> Option<UnixTime> + Send + Sync + use<> {
+        let (own, fleet) = (self.keys.tickets.clone(), self.keys.fleet.clone());
+        move || match &own {
+            Some(own) => Some(own.seals_since()),
+            None => fleet.as_ref()?.ticket_key_since(),
+        }
+    }
+
     fn listener(
         &mut self,
         listener: &Listener,
@@ -99,6 +110,7 @@ impl Live {
             routes.push(LiveRoute {
                 backends: backends(route)?,
                 connect: route.connect,
+                on_truncation: route.on_truncation,
                 send_proxy_protocol: route.send_proxy_protocol,
             });
         }
@@ -146,7 +158,7 @@ impl Live {
             builder = builder.client_auth(route.client_auth, roots(route, file)?);
         }
         builder = match &self.keys.tickets {
-            Some(tickets) => builder.tickets(Arc::clone(tickets)),
+            Some(tickets) => builder.tickets(Arc::clone(tickets) as Arc<dyn TicketSealer>),
             None => builder.without_tickets(),
         };
         if let Some(fleet) = &self.keys.fleet {
@@ -204,7 +216,7 @@ impl Keys {
         let now = UnixTime::now();
         let guard = match before {
             Some(before) => Arc::clone(&before.guard),
-            None => Arc::new(ReplayGuard::for_early_data(wanted.guard_capacity, now)),
+            None => Arc::new(blind::guard(wanted.guard_capacity, now)),
         };
         let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
             (Tickets::Off | Tickets::Shared, _) => None,
@@ -212,7 +224,7 @@ impl Keys {
             (Tickets::Own, None) => {
                 let drawn = RotatingTickets::new(now)
                     .map_err(|error| config.place.fault("resumption.tickets", error.to_string()))?;
-                Some(Arc::new(drawn) as Arc<dyn TicketSealer>)
+                Some(Arc::new(drawn))
             }
         };
         let fleet = match &wanted.fleet {
@@ -221,7 +233,7 @@ impl Keys {
                 let same = before.filter(|before| before.wanted.fleet == wanted.fleet);
                 Some(match same.and_then(|before| before.fleet.clone()) {
                     Some(fleet) => fleet,
-                    None => Fleet::connect(settings)
+                    None => blind::fleet(settings)
                         .map_err(|error| fleet_fault(config, settings, &error))?,
                 })
             }

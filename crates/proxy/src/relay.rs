@@ -17,6 +17,8 @@ pub(crate) struct Flow {
     /// what was there at the start.
     held: Vec<u8>,
     start: usize,
+    /// What is read at once.
+    most: usize,
     state: State,
     unflushed: bool,
 }
@@ -40,9 +42,9 @@ pub(crate) enum Broken {
 const ROUNDS: usize = 8;
 
 impl Flow {
-    /// With this to be written first.
-    pub(crate) fn new(first: Vec<u8>) -> Self {
-        Self { held: first, start: 0, state: State::Open, unflushed: false }
+    /// With this to be written first; reads `most` bytes at once, or as many as are lent.
+    pub(crate) fn new(first: Vec<u8>, most: usize) -> Self {
+        Self { held: first, start: 0, most, state: State::Open, unflushed: false }
     }
 
     /// Adds what is to be written.
@@ -101,7 +103,8 @@ impl Flow {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let mut piece = ReadBuf::new(buffer);
+        let most = self.most.min(buffer.len());
+        let mut piece = ReadBuf::new(buffer.get_mut(..most).unwrap_or_default());
         ready!(Pin::new(reader).poll_read(context, &mut piece)).map_err(Broken::Reading)?;
         let mut rest = piece.filled();
         let count = rest.len();
@@ -158,6 +161,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
+    use crate::lend::CONTENT;
 
     #[tokio::test]
     async fn bytes_go_through_in_order_whatever_the_writer_takes() {
@@ -170,7 +174,7 @@ mod tests {
             near.shutdown().await.unwrap();
         };
         let relay = async {
-            let (mut flow, mut moved) = (Flow::new(b"first".to_vec()), 0);
+            let (mut flow, mut moved) = (Flow::new(b"first".to_vec(), CONTENT), 0);
             poll_fn(|cx| flow.poll(&mut reader, &mut writer, cx, &mut moved)).await.unwrap();
             assert!(flow.state == State::Ended && flow.is_empty());
             moved
@@ -190,13 +194,13 @@ mod tests {
         let (mut near, mut reader) = duplex(1 << 20);
         let (mut writer, _far) = duplex(1);
         near.write_all(&vec![7; 1 << 20]).await.unwrap();
-        let (mut flow, mut moved) = (Flow::new(Vec::new()), 0);
+        let (mut flow, mut moved) = (Flow::new(Vec::new(), CONTENT), 0);
         for _ in 0..10 {
             let polled = poll_fn(|cx| {
                 Poll::Ready(flow.poll(&mut reader, &mut writer, cx, &mut moved).is_pending())
             });
             assert!(polled.await);
         }
-        assert!(moved <= 64 * 1024 && flow.held.len() <= 64 * 1024, "{moved}");
+        assert!(moved <= 64 * 1024 && flow.held.len() <= CONTENT, "{moved}");
     }
 }

@@ -94,6 +94,7 @@ impl Bound {
     pub fn start(self) -> Result<Proxy> {
         let Self { config, live, addresses, listeners } = self;
         let metrics = Metrics::new(listeners.len());
+        metrics.set_ticket_keys(live.ticket_key_since());
         let counts = Counts::new(addresses.len());
         let (orders, _) = watch::channel(Orders { live, phase: Phase::Serving });
         let (ending, ended) = mpsc::unbounded_channel();
@@ -161,6 +162,7 @@ impl Proxy {
         }
         let before = Arc::clone(&self.orders.borrow().live);
         let live = Arc::new(Live::new(&config, Some(&before))?);
+        self.metrics.set_ticket_keys(live.ticket_key_since());
         self.orders.send_modify(|orders| orders.live = live);
         self.config = config;
         Ok(())

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::backend::BackendStream;
-use crate::lend::lend;
+use crate::lend::{CONTENT, OPENED, lend};
 use crate::limits::Permit;
 use crate::relay::{Broken, Flow};
 use crate::sweep::{Due, Registered};
@@ -34,6 +34,8 @@ pub(crate) struct Session {
     /// The client was the last to send.
     client_spoke: bool,
     half_closed: bool,
+    /// A client that ends without close_notify is one that has ended.
+    truncation_is_an_end: bool,
     _permit: Permit,
 }
 
@@ -69,15 +71,21 @@ impl Session {
         Box::new(Self {
             client,
             backend: None,
-            up: Flow::new(first),
-            down: Flow::new(Vec::new()),
+            up: Flow::new(first, OPENED),
+            down: Flow::new(Vec::new(), CONTENT),
             entry,
             hub,
             http,
             client_spoke: false,
             half_closed: false,
+            truncation_is_an_end: false,
             _permit: permit,
         })
+    }
+
+    /// Whether a client may end without close_notify; if not, the backend is reset then.
+    pub(crate) fn take_truncation_for_an_end(&mut self, may: bool) {
+        self.truncation_is_an_end = may;
     }
 
     /// What the thread's connections share.
@@ -101,6 +109,9 @@ impl Session {
     pub(crate) async fn close(mut self: Box<Self>, end: &End) {
         let backend = self.backend.take();
         match end {
+            // All that came has gone on to the backend, and its protocol can tell whether that is a whole.
+            End::Client(error)
+                if self.truncation_is_an_end && self.up.is_empty() && is_truncation(error) => {}
             // The client gets no close_notify from a backend that broke off, nor a backend an orderly end from
             // such a client: each has to see that something is missing. RFC 9846 6.1
             End::Client(_) => reset(backend),
@@ -210,6 +221,12 @@ impl Session {
             && self.entry.is_quiet_for(self.hub.quiet_enough());
         drained.then_some(End::Drained)
     }
+}
+
+/// Whether the client's transport has ended, and nothing worse: what cannot be opened is never an end.
+fn is_truncation(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
 }
 
 fn reset(backend: Option<BackendStream>) {

@@ -1,6 +1,14 @@
 //! What tests of several modules need: folders of their own, processes of their own, certificates.
 //!
-//! Must not be: in a build that is not a test.
+//! Must not be: in a build that is not a test. Next: [`sharing`], the tests of a whole terminator that need its guard
+//! to see before two minutes are over.
+
+mod sharing;
+mod store;
+// Not all of it is for the tests in here.
+#[allow(dead_code)]
+#[path = "../tests/terminator/support.rs"]
+mod terminator;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

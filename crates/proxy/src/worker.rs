@@ -203,3 +203,6 @@ async fn serve(work: Work) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+
+use tercel_crypto::lock::Mutex;
 
 use crate::config::policy::KeyLog;
 

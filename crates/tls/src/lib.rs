@@ -109,6 +109,7 @@ pub use record::sealer::Padding;
 pub use session::client_store::{
     ClientMemoryStore, ClientSessionKey, ClientSessionStore, SavedSessionsError,
 };
+pub use session::client_value::ClientSession;
 pub use session::replay_guard::ReplayGuard;
 pub use session::store::{MemoryStore, SessionStore};
 pub use ticket::TicketSealer;

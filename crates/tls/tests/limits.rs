@@ -42,6 +42,46 @@ fn a_client_that_stalls_costs_a_few_kibibytes() {
 }
 
 #[test]
+fn a_client_that_says_nothing_costs_nothing() {
+    let (_, config) = plain();
+    let (mut received, mut out) = (Received::new(), Vec::new());
+    let mut silent = None;
+    let peak = peak(|| {
+        let mut server = Handshake::server(config);
+        let next = server.advance(&mut received, &mut out).unwrap();
+        assert!(matches!(next, Next::Receive));
+        silent = Some(server);
+    });
+    assert_eq!(peak, 0);
+    let mut server = silent.unwrap();
+    received.extend(&client_hello());
+    server.advance(&mut received, &mut out).unwrap();
+    assert!(!out.is_empty());
+}
+
+/// The flight sent, the client's answer awaited: the caller's buffers apart.
+#[test]
+fn a_client_that_does_not_answer_costs_a_few_kibibytes() {
+    for (version, most) in [(TLS12, 5 * KIB / 2), (TLS13, 7 * KIB / 2)] {
+        let client = client().versions(&[version]).build().unwrap();
+        let mut client = Handshake::client(client, NAME.try_into().unwrap());
+        let (mut received, mut out) = (Received::new(), Vec::with_capacity(16 * KIB));
+        client.advance(&mut Received::new(), &mut out).unwrap();
+        received.extend(&out);
+        out.clear();
+        let config = plain().1;
+        let mut waiting = None;
+        let held = held(|| {
+            let mut server = Handshake::server(config);
+            server.advance(&mut received, &mut out).unwrap();
+            waiting = Some(server);
+        });
+        assert!(waiting.is_some() && !out.is_empty());
+        assert!(held <= most, "{version:?}: {held}");
+    }
+}
+
+#[test]
 fn an_idle_connection_is_small() {
     for version in [TLS13, TLS12] {
         connect(version);

@@ -36,9 +36,28 @@ impl Acceptor {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
+        self.accept_greeting(transport, &[]).await
+    }
+
+    /// The same where the server speaks first: the client gets `greeting` ahead of all that is written to the stream.
+    /// In TLS 1.3 it goes out behind the server's Finished, a round trip before the handshake is complete.
+    ///
+    /// That client is not authenticated yet, and whoever replays a ClientHello has `greeting` sent too, though not to
+    /// be read: put nothing into it that only some may have. RFC 9846 4.5.3
+    ///
+    /// # Errors
+    /// As [`Self::accept`].
+    pub async fn accept_greeting<T>(
+        &self,
+        transport: T,
+        greeting: &[u8],
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
         let handshake = Handshake::server(Arc::clone(&self.config));
         let complete =
-            handshake::complete(Side::Server, handshake, transport, &self.terms, &[]).await;
+            handshake::complete(Side::Server, handshake, transport, &self.terms, greeting).await;
         complete.map(|(stream, _)| stream)
     }
 }

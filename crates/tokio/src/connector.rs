@@ -17,6 +17,7 @@ use crate::stream::TlsStream;
 pub struct Connector {
     config: Arc<ClientConfig>,
     terms: Arc<Terms>,
+    port: Option<u16>,
 }
 
 /// A connection that began with early data.
@@ -36,7 +37,15 @@ impl Connector {
     /// With this configuration, and 15 seconds for a handshake.
     #[must_use]
     pub fn new(config: Arc<ClientConfig>) -> Self {
-        Self { config, terms: Arc::default() }
+        Self { config, terms: Arc::default(), port: None }
+    }
+
+    /// For servers at this port: sessions with them are kept apart from those with servers of the same name at other
+    /// ports, and from those of a connector that knows no port. See [`Handshake::client_at`].
+    #[must_use]
+    pub fn at_port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
     }
 
     /// Runs the handshake with the server of this name. Dropping the future closes the transport.
@@ -70,7 +79,11 @@ impl Connector {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        let handshake = Handshake::client(Arc::clone(&self.config), server);
+        let config = Arc::clone(&self.config);
+        let handshake = match self.port {
+            None => Handshake::client(config, server),
+            Some(port) => Handshake::client_at(config, server, port),
+        };
         let (stream, sent) =
             handshake::complete(Side::Client, handshake, transport, &self.terms, early).await?;
         let accepted = if stream.facts().early_data == EarlyData::Accepted { sent } else { 0 };

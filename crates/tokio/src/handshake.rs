@@ -55,8 +55,8 @@ pub(crate) use terms_setters;
 /// Long enough for a slow network and a remote key, too short to be worth holding a connection for.
 pub(crate) const DEFAULT_LIMIT: Duration = Duration::from_secs(15);
 
-/// Runs `handshake` to its end within the time it has. `early` is sent first, as far as it is allowed;
-/// how much that was comes back beside the stream.
+/// Runs `handshake` to its end within the time it has. A client's `early` is sent first, as far as it is allowed;
+/// how much that was comes back beside the stream. A server's is sent as soon as that is possible, and whole.
 pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
     handshake: Handshake,
@@ -91,8 +91,12 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             // Whoever learns of a session may use it: it is stored first.
             answers.keep(connection.facts.take_new_sessions()).await?;
         }
-        if sent_early.is_none() && !early.is_empty() && step.is_ok() {
-            sent_early = Some(send_early(&mut handshake, early, &mut out)?);
+        if sent_early.is_none() && !early.is_empty() {
+            sent_early = match (&mut step, side) {
+                (Err(_), _) => None,
+                (Ok(_), Side::Client) => Some(send_early(&mut handshake, early, &mut out)?),
+                (Ok(next), Side::Server) => greet(&mut handshake, next, early, &mut out)?,
+            };
         }
         outgoing.push(&mut out);
         let next = match step {
@@ -168,6 +172,23 @@ fn send_early(handshake: &mut Handshake, early: &[u8], out: &mut Vec<u8>) -> io:
     let now = early.get(..most).unwrap_or_default();
     sender.seal_to(now, out)?;
     Ok(now.len())
+}
+
+/// Seals the server's first words as soon as a client can have them: behind its Finished in TLS 1.3, else at
+/// the end. RFC 9846 4.5.3
+fn greet(
+    handshake: &mut Handshake,
+    next: &mut Next,
+    greeting: &[u8],
+    out: &mut Vec<u8>,
+) -> io::Result<Option<usize>> {
+    let sender = match next {
+        Next::Connected(connection) => Some(&mut connection.sender),
+        _ => handshake.half_rtt_sender(),
+    };
+    let Some(sender) = sender else { return Ok(None) };
+    sender.seal_to(greeting, out)?;
+    Ok(Some(greeting.len()))
 }
 
 /// A server of TLS 1.3 ends with tickets, which the handshake does not depend on.

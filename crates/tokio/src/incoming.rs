@@ -235,12 +235,17 @@ impl Incoming {
         true
     }
 
-    /// Keeps the buffer if something unread is in it, otherwise gives it back to the thread.
+    /// Keeps what is unread, otherwise gives the buffer back to the thread. In a buffer of its own size there
+    /// is room for one record, and where data is, more may come at once: the rest moves to a lent one.
     fn put_back(&mut self, received: Received) {
         if received.is_empty() {
             pool::give_back_received(received);
-        } else {
+        } else if pool::is_lent(&received) {
             self.received = Some(received);
+        } else {
+            let mut lent = pool::lend_received();
+            lent.extend(received.unread());
+            self.received = Some(lent);
         }
     }
 

@@ -7,11 +7,14 @@ use std::cell::RefCell;
 
 use tercel::Received;
 
-/// Room for received bytes: one record of the largest size and most of a second.
-const RECEIVED: usize = 32 * 1024;
+/// Room for received bytes: four records of the largest size, so that bulk comes in few reads.
+const RECEIVED: usize = 4 * RECORD;
 
 /// Room for sealed bytes: four records of the largest size.
-pub(crate) const SEALED: usize = 4 * (16 * 1024 + 256) + 256;
+pub(crate) const SEALED: usize = 4 * RECORD + 256;
+
+/// A record of the largest size. RFC 9846 5.2
+const RECORD: usize = 16 * 1024 + 256;
 
 /// Buffers of each kind that a thread keeps.
 const KEPT: usize = 8;
@@ -31,9 +34,14 @@ pub(crate) fn lend_received() -> Received {
     with(|pool| pool.received.pop()).unwrap_or_else(|| Received::with_capacity(RECEIVED))
 }
 
-/// Takes a buffer back in which nothing is unread.
+/// Whether this is, by its size, one of those that are lent.
+pub(crate) fn is_lent(buffer: &Received) -> bool {
+    buffer.capacity() == RECEIVED
+}
+
+/// Takes a buffer back in which nothing is unread. A smaller one of somebody's own would only make reads small.
 pub(crate) fn give_back_received(buffer: Received) {
-    if buffer.is_empty() {
+    if buffer.is_empty() && is_lent(&buffer) {
         with(|pool| {
             if pool.received.len() < KEPT {
                 pool.received.push(buffer);

@@ -1,4 +1,4 @@
-//! The examples, run against each other: hyper's client, axum's server, HTTP/1.1 and HTTP/2.
+//! The examples, run against each other: hyper's client, axum's server, HTTP/1.1 and HTTP/2, and gRPC by tonic.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};
@@ -19,25 +19,11 @@ impl Drop for Running {
 
 #[test]
 fn the_examples_speak_http2_to_each_other_and_http1_to_curl() {
-    let folder = std::env::temp_dir().join(format!("tercel-http-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
-    let pair = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    std::fs::write(&chain, leaf.self_signed(&pair).unwrap().pem()).unwrap();
-    std::fs::write(&key, pair.serialize_pem()).unwrap();
+    let folder = Folder::new("http");
+    let chain = &folder.chain;
+    let (_server, uri) = folder.serve("axum_server");
 
-    let mut server = Command::new(example("axum_server"))
-        .args([&chain, &key, Path::new("127.0.0.1:0")])
-        .stdout(Stdio::piped())
-        .spawn()
-        .map(Running)
-        .unwrap();
-    let mut address = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
-    let uri = address.trim().replace("127.0.0.1", "localhost");
-
-    let answer = Command::new(example("http_client")).arg(&chain).arg(&uri).output().unwrap();
+    let answer = Command::new(example("http_client")).arg(chain).arg(&uri).output().unwrap();
     let said = String::from_utf8_lossy(&answer.stdout);
     assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
     assert!(said.starts_with("HTTP/2.0 200") && said.ends_with("hello over TLS\n"), "{said}");
@@ -55,7 +41,64 @@ fn the_examples_speak_http2_to_each_other_and_http1_to_curl() {
             Err(_) => println!("absent programs: curl"),
         }
     }
-    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn grpc_is_spoken_by_tonic() {
+    let folder = Folder::new("grpc");
+    let (_server, uri) = folder.serve("grpc_server");
+    for (service, expected) in [("example", Some("SERVING\n")), ("unknown", None)] {
+        let mut client = Command::new(example("grpc_client"));
+        let answer = client.arg(&folder.chain).args([&uri, service]).output().unwrap();
+        let error = String::from_utf8_lossy(&answer.stderr);
+        match expected {
+            Some(expected) => {
+                assert!(answer.status.success(), "{error}");
+                assert_eq!(String::from_utf8_lossy(&answer.stdout), expected);
+            }
+            // The status of a call comes in trailers.
+            None => assert!(error.contains("NotFound"), "{error}"),
+        }
+    }
+}
+
+/// A certificate for localhost, gone with the test.
+struct Folder {
+    path: PathBuf,
+    chain: PathBuf,
+}
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tercel-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        let chain = path.join("chain.pem");
+        let pair = KeyPair::generate().unwrap();
+        let leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        std::fs::write(&chain, leaf.self_signed(&pair).unwrap().pem()).unwrap();
+        std::fs::write(path.join("key.pem"), pair.serialize_pem()).unwrap();
+        Self { path, chain }
+    }
+
+    /// Runs this example as a server; its address, by the name in the certificate.
+    fn serve(&self, server: &str) -> (Running, String) {
+        let mut server = Command::new(example(server))
+            .args([&self.chain, &self.path.join("key.pem"), Path::new("127.0.0.1:0")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .map(Running)
+            .unwrap();
+        let mut address = String::new();
+        BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let uri = address.trim().replace("127.0.0.1", "localhost");
+        (server, uri)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
 }
 
 /// Cargo builds examples beside the tests that need them.

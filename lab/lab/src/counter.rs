@@ -14,8 +14,8 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/count.c");
 #[derive(Clone, Debug)]
 pub(crate) struct Counter {
     pub(crate) library: PathBuf,
-    /// Where it keeps its figures: emptied by each process that begins.
-    pub(crate) figures: PathBuf,
+    /// Where it keeps its figures: a file for each peer, emptied by each process that begins.
+    folder: PathBuf,
 }
 
 impl Counter {
@@ -26,6 +26,11 @@ impl Counter {
         command.args(["-O2", "-fno-builtin", "-shared", "-fPIC", "-o"]).arg(&library).arg(SOURCE);
         let output = command.stdin(Stdio::null()).output().with_context(|| "cc")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim_end());
-        Ok(Self { library, figures: folder.join("allocations") })
+        Ok(Self { library, folder: folder.to_owned() })
+    }
+
+    /// Where the figures of this peer lie. Peers may be counted at the same time.
+    pub(crate) fn figures_of(&self, peer: &str) -> PathBuf {
+        self.folder.join(format!("allocations-{peer}"))
     }
 }

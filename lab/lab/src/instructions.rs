@@ -57,7 +57,7 @@ pub(crate) fn measure(row: &Row, peers: &[Peer], launch: &Launch, files: &Path) 
     let (mut failures, mut unable) = (BTreeMap::new(), BTreeMap::new());
     let (mut series, mut done) = (Vec::new(), BTreeMap::new());
     let outcomes = match callgrind::available() {
-        Ok(()) => each_at_once(peers, |peer| {
+        Ok(()) => each_at_once(peers, fit::cpus(), |peer| {
             callgrind::count(peer, row, files, launch, times(row))
                 .and_then(|turn| slices(row, turn))
         }),
@@ -115,8 +115,12 @@ fn slices(row: &Row, turn: Turn) -> Result<Outcome> {
     Ok(Outcome::Counted(slices, counted.done))
 }
 
-/// Does something for every peer, as many at once as there are processors.
-pub(crate) fn each_at_once<T: Send>(peers: &[Peer], action: impl Fn(&Peer) -> T + Sync) -> Vec<T> {
+/// Does something for every peer, so many at once. Results are in the order of the peers.
+pub(crate) fn each_at_once<P: Sync, T: Send>(
+    peers: &[P],
+    most: usize,
+    action: impl Fn(&P) -> T + Sync,
+) -> Vec<T> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         loop {
@@ -127,7 +131,7 @@ pub(crate) fn each_at_once<T: Send>(peers: &[Peer], action: impl Fn(&Peer) -> T 
         }
     };
     thread::scope(|scope| {
-        for _ in 0..fit::cpus().min(peers.len()) {
+        for _ in 0..most.min(peers.len()) {
             scope.spawn(work);
         }
     });
@@ -237,7 +241,7 @@ mod tests {
     #[test]
     fn each_peer_has_its_turn_and_its_place() {
         let peers: Vec<_> = (0..20).map(|n| peer(&format!("p{n}"), false)).collect();
-        let names = each_at_once(&peers, |peer| peer.name.clone());
+        let names = each_at_once(&peers, 2, |peer| peer.name.clone());
         assert_eq!(names, peers.iter().map(|peer| peer.name.clone()).collect::<Vec<_>>());
     }
 }

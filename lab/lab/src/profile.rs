@@ -13,6 +13,7 @@ use lab_scenario::{Row, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::callgrind::{self, Cost, Times, Turn};
+use crate::fit;
 use crate::instructions::{self, each_at_once};
 use crate::peers::Peer;
 use crate::process::Launch;
@@ -145,7 +146,7 @@ impl Profile {
         let row = row.counted();
         // One slice: what matters is where instructions go, not the last one of them.
         let times = Times { slices: 1, ..instructions::times(&row) };
-        let outcomes = each_at_once(peers, |peer| -> Result<_> {
+        let outcomes = each_at_once(peers, fit::cpus(), |peer| -> Result<_> {
             match callgrind::count(peer, &row, certificates, launch, times)? {
                 Turn::Cannot(why) => Ok(Err(why)),
                 Turn::Counted(counted) => {

@@ -13,7 +13,7 @@ use lab_scenario::protocol::{NO_PROGRAM, Reply, Request};
 use lab_scenario::{Accounting, Distribution, Measurement, Row, Task};
 
 use crate::counter::Counter;
-use crate::instructions;
+use crate::instructions::{self, each_at_once};
 use crate::machine::Watch;
 use crate::peers::Peer;
 use crate::plan;
@@ -73,9 +73,11 @@ impl Bench<'_> {
             progress(rounds, start.elapsed());
             let mut order: Vec<_> = series.iter_mut().collect();
             random.shuffle(&mut order);
-            for each in order {
+            let peers: Vec<_> = order.iter().map(|each| each.peer).collect();
+            let turns = each_at_once(&peers, plan::at_once(row), |peer| self.turn(peer, row));
+            for (each, turn) in order.into_iter().zip(turns) {
                 let name = each.peer.name.clone();
-                match self.turn(each.peer, row) {
+                match turn {
                     Ok(Turn::Measured(measurement)) => each.rounds.push(measurement),
                     Ok(Turn::Cannot(why)) => _ = unable.insert(name, why),
                     Err(error) => _ = failures.insert(name, format!("{error:#}")),
@@ -127,7 +129,7 @@ impl Bench<'_> {
             (Task::Threads | Task::Latency, _) => launch.pin = None,
             (Task::Memory, Some(counter)) => {
                 launch.preload = Some(counter.library.clone());
-                launch.figures = Some(counter.figures.clone());
+                launch.figures = Some(counter.figures_of(&peer.name));
             }
             _ => {}
         }

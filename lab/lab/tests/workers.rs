@@ -9,7 +9,7 @@ mod common;
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
 use lab_scenario::row::LOADING;
-use lab_scenario::{Accounting, Chain, Resumption, Task, Version, locked_version, rows};
+use lab_scenario::{Accounting, Chain, Load, Resumption, Task, Version, locked_version, rows};
 
 #[test]
 fn every_worker_does_every_row_as_asked() {
@@ -41,7 +41,7 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
         // The policies of s2n-tls pin neither of these, and it renews no ticket of TLS 1.2.
         let pinned = asked.chain != Chain::Ed25519 && !asked.suite.name().contains("CHACHA20");
         let unable: &[&str] = match (asked.version, asked.resumption) {
-            _ if asked.task == Task::Loading => &["s2n-tls"],
+            _ if asked.load == Some(Load::Key) => &["s2n-tls"],
             (Version::Tls13, Some(Resumption::Stateful)) => &["boringssl", "s2n-tls"],
             (Version::Tls12, Some(Resumption::Stateless)) => &["s2n-tls"],
             _ if !pinned => &["s2n-tls"],
@@ -66,7 +66,6 @@ fn go_and_the_next_rustls_do_every_row_as_asked() {
         let asked = &row.row;
         let stored = asked.resumption == Some(Resumption::Stateful);
         let unable: &[&str] = match (asked.task, asked.version) {
-            (Task::Loading, _) => &["go", "rustls-0-24"],
             (Task::Memory, _) => &["go"],
             (_, Version::Tls12) if stored => &["go"],
             _ if asked.early_data > 0 => &["go"],

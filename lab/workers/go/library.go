@@ -31,6 +31,8 @@ const sessions = 1024
 // Both sides' configurations, which threads share.
 type library struct {
 	row            *row
+	files          string
+	suite          uint16
 	client, server *tls.Config
 }
 
@@ -48,52 +50,100 @@ func configure(row *row, files string) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
+	if row.tls13() {
+		suites13, suites13NoAES = []uint16{suite}, []uint16{suite}
+	}
+	if _, known := groups[row.Group]; !known {
+		return nil, cannot(row.Group)
+	}
+	made := &library{row: row, files: files, suite: suite}
+	root, err := made.read(row.Chain, "root.pem")
+	if err != nil {
+		return nil, err
+	}
+	if made.client, err = made.clientThatTrusts(root); err != nil {
+		return nil, err
+	}
+	chain, key, err := made.identity(row.Chain, "server")
+	if err != nil {
+		return nil, err
+	}
+	made.server, err = made.serverThatShows(chain, key)
+	return made, err
+}
+
+// What both sides are held to.
+func (library *library) both() *tls.Config {
+	row := library.row
 	version := uint16(tls.VersionTLS12)
 	if row.tls13() {
 		version = tls.VersionTLS13
-		suites13, suites13NoAES = []uint16{suite}, []uint16{suite}
 	}
-	group, known := groups[row.Group]
-	if !known {
-		return nil, cannot(row.Group)
-	}
-	preferences := []tls.CurveID{group}
+	preferences := []tls.CurveID{groups[row.Group]}
 	curve := row.Chain == "ecdsa-p256" || row.ClientChain != nil && *row.ClientChain == "ecdsa-p256"
-	if !row.tls13() && curve && group != tls.CurveP256 {
+	if !row.tls13() && curve && preferences[0] != tls.CurveP256 {
 		// A client of TLS 1.2 has to name the curve of a leaf. RFC 8422 5.1.1
 		preferences = append(preferences, tls.CurveP256)
 	}
-	both := func() *tls.Config {
-		return &tls.Config{
-			MinVersion:                  version,
-			MaxVersion:                  version,
-			CipherSuites:                []uint16{suite},
-			CurvePreferences:            preferences,
-			DynamicRecordSizingDisabled: true,
-		}
+	return &tls.Config{
+		MinVersion:                  version,
+		MaxVersion:                  version,
+		CipherSuites:                []uint16{library.suite},
+		CurvePreferences:            preferences,
+		DynamicRecordSizingDisabled: true,
 	}
-	made := &library{row, both(), both()}
-	made.client.ServerName = serverName
-	if made.client.RootCAs, err = trusted(files, row.Chain); err != nil {
+}
+
+// A client's configuration that trusts these roots, in PEM.
+func (library *library) clientThatTrusts(roots []byte) (*tls.Config, error) {
+	config, err := library.both(), error(nil)
+	config.ServerName = serverName
+	if config.RootCAs, err = trusted(roots); err != nil || library.row.ClientChain == nil {
+		return config, err
+	}
+	chain, key, err := library.identity(*library.row.ClientChain, "client")
+	if err != nil {
 		return nil, err
 	}
-	if made.server.Certificates, err = shown(files, row.Chain, "server"); err != nil {
+	config.Certificates, err = shown(chain, key, *library.row.ClientChain)
+	return config, err
+}
+
+// A server's configuration that shows this chain, both in PEM.
+func (library *library) serverThatShows(chain, key []byte) (*tls.Config, error) {
+	row, config, err := library.row, library.both(), error(nil)
+	if config.Certificates, err = shown(chain, key, row.Chain); err != nil {
 		return nil, err
 	}
 	if row.ClientChain != nil {
-		if made.client.Certificates, err = shown(files, *row.ClientChain, "client"); err != nil {
+		root, err := library.read(*row.ClientChain, "root.pem")
+		if err != nil {
 			return nil, err
 		}
-		if made.server.ClientCAs, err = trusted(files, *row.ClientChain); err != nil {
+		if config.ClientCAs, err = trusted(root); err != nil {
 			return nil, err
 		}
-		made.server.ClientAuth = tls.RequireAndVerifyClientCert
+		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	made.server.SessionTicketsDisabled = row.Resumption == nil
+	config.SessionTicketsDisabled = row.Resumption == nil
 	if row.resumes("stateful") {
-		store(made.server)
+		store(config)
 	}
-	return made, nil
+	return config, nil
+}
+
+func (library *library) read(chain, name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(library.files, chain, name))
+}
+
+// The certificates and the key of a side.
+func (library *library) identity(chain, side string) ([]byte, []byte, error) {
+	certificates, err := library.read(chain, side+".pem")
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := library.read(chain, side+".key")
+	return certificates, key, err
 }
 
 func number(suite string) (uint16, error) {
@@ -105,21 +155,16 @@ func number(suite string) (uint16, error) {
 	return 0, cannot("no " + suite)
 }
 
-func trusted(files, chain string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(filepath.Join(files, chain, "root.pem"))
-	if err != nil {
-		return nil, err
-	}
+func trusted(roots []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
+	if !pool.AppendCertsFromPEM(roots) {
 		return nil, errors.New("no root")
 	}
 	return pool, nil
 }
 
-func shown(files, chain, side string) ([]tls.Certificate, error) {
-	path := filepath.Join(files, chain, side)
-	certificate, err := tls.LoadX509KeyPair(path+".pem", path+".key")
+func shown(certificates, key []byte, chain string) ([]tls.Certificate, error) {
+	certificate, err := tls.X509KeyPair(certificates, key)
 	certificate.SupportedSignatureAlgorithms = []tls.SignatureScheme{scheme(chain)}
 	return []tls.Certificate{certificate}, err
 }

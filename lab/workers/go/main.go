@@ -137,6 +137,8 @@ func prepare(row *row, files string) (prepared, error) {
 		return newBulk(library)
 	case "threads", "latency":
 		return newThreads(library)
+	case "loading":
+		return newLoading(library)
 	case "memory":
 		return nil, cannot("its memory is the garbage collector's")
 	default:

@@ -9,6 +9,8 @@ const (
 	client
 	createServer
 	server
+	load
+	use
 	parts
 )
 

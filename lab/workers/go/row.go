@@ -23,6 +23,7 @@ type row struct {
 	EarlyData   int     `json:"early_data"`
 	WriteSize   int     `json:"write_size"`
 	Threads     []int   `json:"threads"`
+	Load        *string `json:"load"`
 }
 
 func (row *row) resumes(how string) bool {

@@ -12,9 +12,9 @@ use super::{Exchange, contains, early_words};
 use crate::cells::Role;
 use crate::evidence;
 use crate::features::{Compression, Feature, Owner, Sessions};
-use crate::process::Process;
 use crate::programs::{Mark, RECORD_LIMIT, trace};
 use crate::run::PROTECTION;
+use tercel_harness::process::Process;
 
 impl Exchange<'_> {
     pub(super) fn judge(&mut self) -> Result<()> {

@@ -26,7 +26,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{
@@ -50,7 +50,8 @@ pub(crate) struct Driver {
 impl Driver {
     /// Go's `crypto/tls`, built from the source at hand.
     pub(crate) fn go(folder: &Path) -> Self {
-        Self::new("go", build_go(folder).unwrap_or_default())
+        let built = build_go(folder, "go", include_str!("../../peers/go/main.go"));
+        Self::new("go", built.map(|program| vec![program.into()]).unwrap_or_default())
     }
 
     /// Python's `ssl`.
@@ -221,10 +222,11 @@ fn abilities(told: &str) -> Option<Abilities> {
     usable.then_some(abilities)
 }
 
-fn build_go(folder: &Path) -> Option<Vec<OsString>> {
-    let source = folder.join("go");
+/// Builds this source in a folder of its own.
+pub(crate) fn build_go(folder: &Path, name: &str, text: &str) -> Option<PathBuf> {
+    let source = folder.join(name);
     fs::create_dir_all(&source).ok()?;
-    fs::write(source.join("main.go"), include_str!("../../peers/go/main.go")).ok()?;
+    fs::write(source.join("main.go"), text).ok()?;
     let go = find("go")?;
     // The version named in go.mod also decides which groups are on, so it must be the installed one.
     let version = output_of(Command::new(&go).args(["env", "GOVERSION"]))?;
@@ -235,7 +237,7 @@ fn build_go(folder: &Path) -> Option<Vec<OsString>> {
     build.args(["build", "-o", "peer", "."]).current_dir(&source);
     // What is installed must do: nothing is fetched for a test.
     build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
-    succeeds(&mut build).then(|| vec![source.join("peer").into()])
+    succeeds(&mut build).then(|| source.join("peer"))
 }
 
 fn prepare_python(folder: &Path) -> Option<Vec<OsString>> {

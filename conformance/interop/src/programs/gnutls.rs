@@ -11,8 +11,8 @@ use super::{
 };
 use crate::cells::Role;
 use crate::features::{Feature, Owner, Sessions, Update};
-use crate::pki::Credential;
 use crate::terms::{Version, group};
+use tercel_harness::pki::Credential;
 
 /// The GnuTLS programs.
 #[derive(Debug)]

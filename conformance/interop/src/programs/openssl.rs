@@ -10,8 +10,8 @@ use super::{
 };
 use crate::cells::Role;
 use crate::features::{Compression, Feature, Owner, Sessions, Update};
-use crate::pki::{Credential, DER, SERVER_NAME};
 use crate::terms::{Key, Version, group};
+use tercel_harness::pki::{Credential, DER, SERVER_NAME};
 
 /// An `openssl` program; since 3.2 it has raw keys, compression if built with it, since 3.5 the hybrid groups.
 #[derive(Debug)]

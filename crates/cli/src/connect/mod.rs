@@ -15,10 +15,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use tercel::Misuse;
-use tercel::pki::{ChainVerifier, OcspPolicy, Roots};
-use tercel::{
-    AcceptAnyPeer, ChainPolicy, ClientConfig, ClientConfigBuilder, Connection, Handshake, Policy,
-};
+use tercel::{ClientConfig, Connection, Handshake};
 
 use crate::transport::Transport;
 use crate::{explain, material};
@@ -29,6 +26,7 @@ use sessions::SessionFile;
 
 /// Connects, reports, and carries bytes until the peer closes.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    options.client.warn();
     // Whatever can go wrong without the server goes wrong before it is bothered.
     let sessions = options.session_file.as_deref().map(SessionFile::open).transpose()?;
     let config = config(options, sessions.as_ref())?;
@@ -40,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// Says `words` and then what comes from standard input.
 fn converse(options: &Options, config: Arc<ClientConfig>, words: Vec<u8>) -> Result<()> {
-    let name = options.server_name();
+    let name = options.client.server_name(&options.target.host);
     let start = Instant::now();
     let socket = options.target.connect(options.timeout)?;
     let tcp_connect = start.elapsed();
@@ -74,49 +72,15 @@ fn converse(options: &Options, config: Arc<ClientConfig>, words: Vec<u8>) -> Res
 }
 
 fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<ClientConfig>> {
-    let mut builder = crate::options::apply!(&options.tls, ClientConfig::builder())?;
-    if let Some(protocols) = &options.tls.alpn {
-        builder = builder.alpn(&protocols.0);
-    }
-    if let (Some(certificates), Some(key)) = (&options.cert, &options.key) {
-        builder = builder.credential(material::credential(certificates, key)?);
-    }
-    builder = builder.pre_shared_keys(options.keys.keys()?);
-    builder = builder.post_handshake_auth(options.post_handshake_auth);
-    if let Some(key) = &options.raw_key {
-        builder = builder.credential(material::raw_public_key(key)?);
-    }
+    let client = &options.client;
+    let mut builder = client.builder()?.post_handshake_auth(options.post_handshake_auth);
     if let Some(sessions) = sessions {
         builder = builder
             .session_store(Arc::clone(&sessions.store) as _)
-            .session_context(&sessions::label(options)?)
+            .session_context(&client.label()?)
             .early_data(options.early_data.is_some());
     }
-    Ok(trust(options, builder)?.build()?)
-}
-
-fn trust(options: &Options, builder: ClientConfigBuilder) -> Result<ClientConfigBuilder> {
-    if options.insecure {
-        explain::say(format_args!("warning: the server is not authenticated (--insecure)"));
-        return Ok(builder.verifier(Policy::Here(Arc::new(AcceptAnyPeer))));
-    }
-    let builder = match &options.server_keys {
-        Some(file) => builder.trusted_raw_keys(material::public_keys(file)?),
-        None => builder,
-    };
-    let roots = match (&options.ca, &options.server_keys) {
-        (Some(file), _) => material::roots(file)?,
-        // Keys that were named are all that is trusted.
-        (None, Some(_)) => return Ok(builder),
-        // Who has a key needs no authority.
-        (None, None) if options.keys.any() => return Ok(builder),
-        (None, None) => Roots::native()?.roots,
-    };
-    if !options.require_ocsp {
-        return Ok(builder.roots(roots));
-    }
-    let verifier = ChainVerifier::builder(Arc::new(roots)).ocsp_policy(OcspPolicy::Require).build();
-    Ok(builder.verifier(Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier?)))))
+    Ok(builder.build()?)
 }
 
 /// What is sent before the first byte of standard input.

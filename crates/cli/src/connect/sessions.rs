@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tercel::ClientMemoryStore;
-use tercel::crypto::{Hash, HashAlgorithm};
 
-use super::Options;
 use crate::material;
 
 /// The sessions of a file, in memory until they are saved.
@@ -41,20 +39,6 @@ impl SessionFile {
     pub(crate) fn save(&self) -> Result<()> {
         material::write_private(&self.file, &self.store.to_bytes())
     }
-}
-
-/// Tells command lines apart that trust or show different things, so that none resumes what another
-/// has agreed on.
-pub(crate) fn label(options: &Options) -> Result<Vec<u8>> {
-    let mut hash = Hash::new(HashAlgorithm::Sha256);
-    hash.update(&[options.insecure.into(), options.require_ocsp.into()]);
-    for file in [&options.ca, &options.server_keys, &options.cert, &options.raw_key] {
-        let content = file.as_deref().map(material::read).transpose()?;
-        let content = content.as_deref().unwrap_or_default();
-        hash.update(&content.len().to_be_bytes());
-        hash.update(content);
-    }
-    Ok(hash.finish().to_vec())
 }
 
 const SERVERS: usize = 256;

@@ -15,7 +15,7 @@ use crate::explain;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) host: String,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl FromStr for Target {
@@ -36,13 +36,18 @@ impl FromStr for Target {
 }
 
 impl Target {
+    /// Every address of it.
+    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>> {
+        let Self { host, port } = self;
+        let addresses = (host.as_str(), *port).to_socket_addrs();
+        Ok(addresses.with_context(|| format!("cannot find {host}"))?.collect())
+    }
+
     /// Connects to the first address that answers, all within the time given.
     pub(crate) fn connect(&self, patience: Duration) -> Result<TcpStream> {
         let deadline = Instant::now() + patience;
-        let Self { host, port } = self;
-        let addresses = (host.as_str(), *port).to_socket_addrs();
-        let addresses: Vec<SocketAddr> =
-            addresses.with_context(|| format!("cannot find {host}"))?.collect();
+        let Self { host, .. } = self;
+        let addresses = self.addresses()?;
         let mut last = None;
         for (index, address) in addresses.iter().enumerate() {
             match connect(address, deadline, addresses.len() - index) {

@@ -1,4 +1,5 @@
-//! The built program, run as its users run it: `tercel serve` and `tercel connect` on loopback.
+//! The built program, run as its users run it: `tercel serve`, `tercel connect`, `tercel load` and `tercel
+//! proxy` on loopback.
 //!
 //! Everything has a time limit. Next: [`support`] for how the program is started, then a file per matter.
 
@@ -6,9 +7,12 @@ mod client_auth;
 mod echo;
 mod files;
 mod limits;
+mod load;
 mod negotiation;
 mod ocsp;
 mod pre_shared_keys;
+#[cfg(unix)]
+mod proxy;
 mod raw_keys;
 mod refusals;
 mod sessions;

@@ -52,7 +52,7 @@ impl AeadContext {
 
     /// Encrypts `input` into `out` (equal lengths), then `extra` and the tag into `tail`
     /// (`extra.len() + TAG_LEN`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seal(
         &self,
         nonce: &[u8; 12],
@@ -86,7 +86,7 @@ impl AeadContext {
     }
 
     /// Decrypts `body` into `out` (equal lengths) if the tag is right, else wipes `out`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(
         &self,
         nonce: &[u8; 12],

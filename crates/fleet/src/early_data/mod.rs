@@ -24,7 +24,8 @@
 //!   `min-replicas-max-lag`. So those who meet its successor are blind for a minute more ([`LAG`]), and what it admitted
 //!   last is no longer fresh then. A store counts as one with replicas for as long as it keeps a backlog for them,
 //!   one hour by default.
-//! - **The store was away.** Nobody admitted anything through it then, but it may have been replaced: `blind_time`.
+//! - **The store was away.** Nobody admitted anything through it then, but it may have been replaced: `blind_time`. Not so
+//!   if it was only late and the connections are the ones from before, which lead to the process they led to.
 //!
 //! What remains: an operator who lets a live store evict for less than a second, deletes single entries, promotes a
 //! replica and lets nodes ask its primary further on, or sets the clocks of store and nodes back together; and a store
@@ -178,7 +179,7 @@ impl Guard {
         }
         commands.cmd("TIME");
         let told: (String, String, String, (u64, u64)) =
-            self.store.ask_all(lines, commands).await?;
+            self.store.ask_all_at_leisure(lines, commands).await?;
         let (server, memory, replication, time) = told;
         let facts = match Facts::read(&server, &memory, &replication) {
             Ok(facts) => facts,
@@ -197,7 +198,7 @@ impl Guard {
         // One that nobody looks at any more goes by itself.
         commands.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
         commands.cmd("GET").arg(&epoch_name);
-        let (epoch,): (String,) = self.store.ask_all(lines, commands).await?;
+        let (epoch,): (String,) = self.store.ask_all_at_leisure(lines, commands).await?;
         let lag = if facts.replication.is_alone { Duration::ZERO } else { LAG };
         let replication_id = facts.replication.id;
         let blind_until = Instant::now().checked_add(self.blind_time.saturating_add(lag));

@@ -1,21 +1,22 @@
 //! The store as handshakes see it: there, with an answer within the time limit, or away, which is an answer at once.
 //!
 //! A question that fails or takes too long makes the store count as away for everybody; [`crate::keeper`] finds it
-//! again. So it is waited for once, and not by each handshake anew. All connections are driven by the keeper's thread:
-//! whoever asks, on whatever runtime, hands its question over and waits for the answer there.
+//! again. So it is waited for once, and not by each handshake anew. A store that was only late is still the same one: its
+//! connections are used again once it answers in time. All of them are driven by the keeper's thread: whoever
+//! asks, on whatever runtime, hands its question over and waits for the answer there.
 //! Must not know: what is asked. Next: `dial.rs`, how a connection is made.
 
 pub(crate) mod dial;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError};
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::counts::Counters;
 use crate::early_data::Standing;
@@ -24,7 +25,10 @@ use crate::error::FleetError;
 /// The store, wherever it is now.
 pub(crate) struct Store {
     lines: ArcSwapOption<Lines>,
+    /// For an answer that a handshake waits for.
     limit: Duration,
+    /// For one that nobody waits for.
+    patience: Duration,
     counters: Arc<Counters>,
 }
 
@@ -32,16 +36,24 @@ pub(crate) struct Store {
 pub(crate) struct Lines {
     connections: Vec<MultiplexedConnection>,
     turn: AtomicUsize,
+    /// The store said that it cannot be of use: waiting for its answers would not help.
+    useless: AtomicBool,
     /// What early data is admitted by; it ends with the connections.
     pub(crate) standing: ArcSwapOption<Standing>,
-    /// Somebody found that the store is away.
+    /// Somebody found that the store is away, or a connection ended.
     pub(crate) lost: Arc<Notify>,
 }
 
 impl Lines {
     pub(crate) fn new(connections: Vec<MultiplexedConnection>, lost: Arc<Notify>) -> Self {
         let standing = ArcSwapOption::empty();
-        Self { connections, turn: AtomicUsize::new(0), standing, lost }
+        Self {
+            connections,
+            turn: AtomicUsize::new(0),
+            useless: AtomicBool::new(false),
+            standing,
+            lost,
+        }
     }
 
     /// One after the other. Only the spread matters, not the order.
@@ -49,11 +61,23 @@ impl Lines {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         self.connections.get(turn.checked_rem(self.connections.len())?).cloned()
     }
+
+    /// How long the slowest of them takes to answer; `None` if one is broken.
+    async fn slowest(&self) -> Option<Duration> {
+        let mut slowest = Duration::ZERO;
+        for connection in &self.connections {
+            let began = Instant::now();
+            let mut connection = connection.clone();
+            redis::cmd("PING").query_async::<String>(&mut connection).await.ok()?;
+            slowest = slowest.max(began.elapsed());
+        }
+        Some(slowest)
+    }
 }
 
 impl Store {
-    pub(crate) fn new(limit: Duration, counters: Arc<Counters>) -> Self {
-        Self { lines: ArcSwapOption::empty(), limit, counters }
+    pub(crate) fn new(limit: Duration, patience: Duration, counters: Arc<Counters>) -> Self {
+        Self { lines: ArcSwapOption::empty(), limit, patience, counters }
     }
 
     pub(crate) fn set(&self, lines: Option<Arc<Lines>>) {
@@ -62,10 +86,6 @@ impl Store {
 
     pub(crate) fn is_there(&self) -> bool {
         self.lines.load().is_some()
-    }
-
-    pub(crate) fn is_at(&self, lines: &Arc<Lines>) -> bool {
-        self.lines.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, lines))
     }
 
     pub(crate) fn current(&self) -> Option<Arc<Lines>> {
@@ -80,22 +100,71 @@ impl Store {
         })
     }
 
-    /// The answer to one command.
+    /// Whether these connections answer in time again, so that they are of use again.
+    pub(crate) async fn is_back(&self, lines: &Lines) -> bool {
+        let again = async {
+            loop {
+                match lines.slowest().await {
+                    _ if lines.useless.load(Ordering::Relaxed) => return false,
+                    None => return false,
+                    Some(slowest) if slowest <= self.limit => return true,
+                    Some(_) => sleep(self.limit).await,
+                }
+            }
+        };
+        timeout(self.patience, again).await.unwrap_or(false)
+    }
+
+    /// The answer to one command, while a handshake waits.
     pub(crate) async fn ask<T: FromRedisValue>(&self, command: Cmd) -> Result<T, FleetError> {
+        self.ask_within(self.limit, command).await
+    }
+
+    /// The answer to one command, while nobody waits.
+    pub(crate) async fn ask_at_leisure<T: FromRedisValue>(
+        &self,
+        command: Cmd,
+    ) -> Result<T, FleetError> {
+        self.ask_within(self.patience, command).await
+    }
+
+    async fn ask_within<T: FromRedisValue>(
+        &self,
+        limit: Duration,
+        command: Cmd,
+    ) -> Result<T, FleetError> {
         let lines = self.lines()?;
         let Some(mut connection) = lines.next() else { return Err(FleetError::Away) };
-        let asked = timeout(self.limit, command.query_async(&mut connection)).await;
+        let asked = timeout(limit, command.query_async(&mut connection)).await;
         self.judge(&lines, asked.ok())
     }
 
-    /// The answers to several commands over these connections.
+    /// The answers to several commands over these connections, while a handshake waits.
     pub(crate) async fn ask_all<T: FromRedisValue>(
         &self,
         lines: &Arc<Lines>,
         commands: Pipeline,
     ) -> Result<T, FleetError> {
+        self.ask_all_within(self.limit, lines, commands).await
+    }
+
+    /// The same, while nobody waits.
+    pub(crate) async fn ask_all_at_leisure<T: FromRedisValue>(
+        &self,
+        lines: &Arc<Lines>,
+        commands: Pipeline,
+    ) -> Result<T, FleetError> {
+        self.ask_all_within(self.patience, lines, commands).await
+    }
+
+    async fn ask_all_within<T: FromRedisValue>(
+        &self,
+        limit: Duration,
+        lines: &Arc<Lines>,
+        commands: Pipeline,
+    ) -> Result<T, FleetError> {
         let Some(mut connection) = lines.next() else { return Err(FleetError::Away) };
-        let asked = timeout(self.limit, commands.query_async(&mut connection)).await;
+        let asked = timeout(limit, commands.query_async(&mut connection)).await;
         self.judge(lines, asked.ok())
     }
 
@@ -110,7 +179,12 @@ impl Store {
                 self.counters.errors.add();
                 Err(FleetError::Store(code(&error)))
             }
-            Some(Err(_)) | None => {
+            Some(Err(_)) => {
+                lines.useless.store(true, Ordering::Relaxed);
+                self.lose(lines);
+                Err(FleetError::Away)
+            }
+            None => {
                 self.lose(lines);
                 Err(FleetError::Away)
             }

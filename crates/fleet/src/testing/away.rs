@@ -92,6 +92,46 @@ async fn a_store_that_was_lost_is_found_again() {
 }
 
 #[tokio::test]
+async fn a_store_that_was_late_is_the_same_store() {
+    let fake = Fake::start();
+    let node = Node::at(&fake.url()).await;
+    node.store.set(None);
+    let keeper = node.keeper(&fake.url());
+    let keeping = tokio::spawn(async move { keeper.keep().await });
+    until("there", || node.store.is_there()).await;
+    node.look().await.unwrap();
+    let standing = || node.store.current().and_then(|lines| lines.standing.load_full());
+    let before = standing().unwrap();
+    fake.set_deaf(true);
+    assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
+    until("away", || !node.store.is_there()).await;
+    fake.set_deaf(false);
+    until("there again", || node.store.is_there()).await;
+    assert_eq!(node.counts().connected, 1);
+    assert!(Arc::ptr_eq(&before, &standing().unwrap()), "early data is admitted as before");
+    // Other connections may lead to another store.
+    fake.hang_up();
+    until("connected again", || node.counts().connected == 2 && node.store.is_there()).await;
+    assert!(standing().is_none());
+    keeping.abort();
+}
+
+#[tokio::test]
+async fn a_store_that_says_it_is_of_no_use_is_left() {
+    let fake = Fake::start();
+    let node = Node::at(&fake.url()).await;
+    node.store.set(None);
+    let keeper = node.keeper(&fake.url());
+    let keeping = tokio::spawn(async move { keeper.keep().await });
+    until("there", || node.store.is_there()).await;
+    *fake.shared.error.lock().unwrap() = Some("READONLY no writes here");
+    assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
+    *fake.shared.error.lock().unwrap() = None;
+    until("connected again", || node.counts().connected == 2 && node.store.is_there()).await;
+    keeping.abort();
+}
+
+#[tokio::test]
 async fn a_store_need_not_be_there_at_the_start() {
     let folder = Folder::new();
     // A port that was free a moment ago.

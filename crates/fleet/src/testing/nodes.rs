@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::counts::{Counters, Counts};
 use crate::early_data::{Guard, blind_time};
+use crate::keeper::StoreKeeper;
 use crate::secret::FleetSecret;
 use crate::sessions::Sessions;
 use crate::settings::StoreSettings;
@@ -44,7 +45,7 @@ impl Node {
 
     pub(super) async fn with_secret(url: &str, secret: &FleetSecret) -> Self {
         let counters = Arc::new(Counters::default());
-        let store = Arc::new(Store::new(LIMIT, Arc::clone(&counters)));
+        let store = Arc::new(Store::new(LIMIT, 5 * LIMIT, Arc::clone(&counters)));
         let (at, count) = (|| Arc::clone(&store), || Arc::clone(&counters));
         let period = Duration::from_secs(PERIOD);
         let tickets = Arc::new(FleetTickets::new(period));
@@ -66,6 +67,19 @@ impl Node {
         let lost = Arc::new(Notify::new());
         let connection = self.address.dial(&lost).await.unwrap();
         self.store.set(Some(Arc::new(Lines::new(vec![connection], lost))));
+    }
+
+    /// What looks after the store of this node, found at `url`, and after nothing else.
+    pub(super) fn keeper(&self, url: &str) -> StoreKeeper {
+        StoreKeeper {
+            store: Arc::clone(&self.store),
+            address: Address::of(&StoreSettings::new(url, "")).unwrap(),
+            connections: 2,
+            connect_limit: LIMIT,
+            guard: None,
+            keys: None,
+            counters: Arc::clone(&self.counters),
+        }
     }
 
     pub(super) async fn look(&self) -> Result<(), String> {

@@ -213,8 +213,8 @@ async fn after_everything_was_deleted_nodes_are_blind() {
 async fn a_server_that_stands_still_is_away() {
     blind_after(async |real| {
         real.signal("-STOP");
-        // Longer than the time limit of a question, and than a beat.
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        // Longer than it may be late to be the same store, and than a beat.
+        tokio::time::sleep(Duration::from_secs(5)).await;
         real.signal("-CONT");
     })
     .await;

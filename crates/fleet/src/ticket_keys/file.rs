@@ -3,9 +3,10 @@
 //! Must not know: when it is read. Next: [`crate::keeper`]; the form is told at [`crate::TicketKeys::File`].
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use tercel::crypto::lock::Mutex;
 use tercel::crypto::{Hash, HashAlgorithm};
 use tercel::pki_types::UnixTime;
 use tercel::{TicketKey, TicketKeySet};

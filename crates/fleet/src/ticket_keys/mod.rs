@@ -40,6 +40,14 @@ impl FleetTickets {
         self.seals_until.store(seals_until, Ordering::Release);
     }
 
+    /// Since when the key that seals now has been sealing, if one does.
+    pub(crate) fn seals_since(&self, now: UnixTime) -> Option<UnixTime> {
+        if now.as_secs() >= self.seals_until.load(Ordering::Acquire) {
+            return None;
+        }
+        self.tickets.get()?.seals_since(now)
+    }
+
     pub(crate) fn has_keys(&self) -> bool {
         self.tickets.get().is_some()
     }
@@ -91,6 +99,8 @@ mod tests {
         let tickets = FleetTickets::new(Duration::from_secs(60));
         tickets.set(&keys(1), 300);
         assert_eq!(tickets.seal(b"session", at(99)), None);
+        let since = [99, 100, 299, 300].map(|now| tickets.seals_since(at(now)));
+        assert_eq!(since, [None, Some(at(100)), Some(at(100)), None]);
         let ticket = tickets.seal(b"session", at(299)).unwrap();
         assert_eq!(tickets.seal(b"session", at(300)), None);
         assert_eq!(tickets.open(&ticket, at(340)).unwrap(), b"session");

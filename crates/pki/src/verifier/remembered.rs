@@ -10,9 +10,10 @@
 
 use core::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
 use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm};
+use tercel_crypto::lock::Mutex;
 use tercel_crypto::{Hash, HashAlgorithm, fill_random};
 
 use crate::algorithms::CertificateAlgorithm;

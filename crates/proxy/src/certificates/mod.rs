@@ -19,8 +19,9 @@ pub mod watch;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use tercel::crypto::lock::{Mutex, MutexGuard};
 use tercel::pki_types::UnixTime;
 use tercel::{Credential, Credentials};
 

@@ -166,6 +166,8 @@ pub struct Route {
     pub early_data: u32,
     /// When the backend is connected to.
     pub connect: Connect,
+    /// What a client that ends without close_notify is for the backend.
+    pub on_truncation: OnTruncation,
     /// Whether the backend is told about the client in a PROXY header of version 2.
     pub send_proxy_protocol: bool,
 }
@@ -193,6 +195,19 @@ pub enum Connect {
     AtOnce,
     /// When the client has sent something.
     FirstByte,
+}
+
+/// What a client that ends without close_notify is for the backend. RFC 9846 6.1
+///
+/// Such an end can be made by anyone on the way, so it must not pass for one where an end says that all was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnTruncation {
+    /// An end where the protocol agreed on is HTTP, whose requests tell their length; else a reset.
+    Auto,
+    /// A reset.
+    Reset,
+    /// An end, as of a client that has said so.
+    Close,
 }
 
 impl Config {

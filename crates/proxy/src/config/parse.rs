@@ -16,8 +16,8 @@ use super::address::{self, BackendAddress};
 use super::fault::Fault;
 use super::keys::{Keys, Place};
 use super::{
-    CertificateSource, Config, Connect, Limits, Listener, Log, Resumption, Route, Simple, Tickets,
-    Timeouts,
+    CertificateSource, Config, Connect, Limits, Listener, Log, OnTruncation, Resumption, Route,
+    Simple, Tickets, Timeouts,
 };
 
 pub(super) fn file(name: &str, text: &str) -> Result<Config, Fault> {
@@ -299,6 +299,7 @@ struct Terms {
     min_version: ProtocolVersion,
     early_data: u32,
     connect: Connect,
+    on_truncation: OnTruncation,
     send_proxy_protocol: bool,
 }
 
@@ -313,6 +314,7 @@ impl Default for Terms {
             min_version: ProtocolVersion::TLS1_2,
             early_data: 0,
             connect: Connect::Auto,
+            on_truncation: OnTruncation::Auto,
             send_proxy_protocol: false,
         }
     }
@@ -360,6 +362,12 @@ impl Terms {
             ("first-byte", Connect::FirstByte),
         ];
         self.connect = keys.word("connect", &words)?.unwrap_or(self.connect);
+        let words = [
+            ("auto", OnTruncation::Auto),
+            ("reset", OnTruncation::Reset),
+            ("close", OnTruncation::Close),
+        ];
+        self.on_truncation = keys.word("on_truncation", &words)?.unwrap_or(self.on_truncation);
         let told = keys.flag("send_proxy_protocol")?;
         self.send_proxy_protocol = told.unwrap_or(self.send_proxy_protocol);
         Ok(self)
@@ -394,6 +402,7 @@ impl Terms {
             min_version: self.min_version,
             early_data: self.early_data,
             connect: self.connect,
+            on_truncation: self.on_truncation,
             send_proxy_protocol: self.send_proxy_protocol,
         }
     }

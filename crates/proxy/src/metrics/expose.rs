@@ -14,6 +14,7 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
 
 use super::histogram::{BOUNDS, Durations, Observed};
@@ -38,6 +39,7 @@ pub(super) fn render(metrics: &Metrics) -> String {
 struct Sums {
     started: SystemTime,
     rare: Rare,
+    ticket_key_since: Option<UnixTime>,
     open: u64,
     accepted: u64,
     received: u64,
@@ -65,6 +67,7 @@ impl Sums {
         Self {
             started: metrics.started,
             rare: metrics.rare().clone(),
+            ticket_key_since: metrics.ticket_key_since(),
             open: metrics.open_connections(),
             accepted: sum(|shard| shard.accepted.get()),
             received: sum(|shard| shard.received.get()),
@@ -205,8 +208,8 @@ impl Sums {
             let labels = [("name", each.name.as_str()), ("file", each.file.as_str())];
             metric.encode_family(&labels)?.encode_gauge(&each.not_after)?;
         }
-        if let Some(since) = self.rare.ticket_keys_since {
-            let age = SystemTime::now().duration_since(since).unwrap_or_default().as_secs_f64();
+        if let Some(since) = self.ticket_key_since {
+            let age = UnixTime::now().as_secs().saturating_sub(since.as_secs());
             let help = "For how long the ticket key in use has been sealing.";
             gauge(to, ("tercel_ticket_key_age", help), unit, &age)?;
         }

@@ -40,11 +40,14 @@ mod shard;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tercel::crypto::lock::{Mutex, MutexGuard};
 
 use labels::Reload;
 pub use shard::Shard;
+use tercel::pki_types::UnixTime;
 
 /// The type of what [`Metrics::render`] gives, for the `Content-Type` field.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -55,6 +58,16 @@ pub struct Metrics {
     shards: Vec<Arc<Shard>>,
     started: SystemTime,
     rare: Mutex<Rare>,
+    ticket_keys: Mutex<Option<TicketKeys>>,
+}
+
+/// Who knows since when the ticket key in use has been sealing.
+struct TicketKeys(Box<dyn Fn() -> Option<UnixTime> + Send + Sync>);
+
+impl std::fmt::Debug for TicketKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TicketKeys").finish_non_exhaustive()
+    }
 }
 
 /// What no connection changes.
@@ -63,7 +76,6 @@ struct Rare {
     /// Counts of good and of failed reloads.
     reloads: BTreeMap<Reload, [u64; 2]>,
     certificates: Vec<Expiry>,
-    ticket_keys_since: Option<SystemTime>,
 }
 
 /// How long one name is covered.
@@ -85,6 +97,7 @@ impl Metrics {
             shards: (0..shards.max(1)).map(|_| Arc::new(Shard::default())).collect(),
             started: SystemTime::now(),
             rare: Mutex::default(),
+            ticket_keys: Mutex::default(),
         })
     }
 
@@ -111,9 +124,15 @@ impl Metrics {
         self.rare().certificates = certificates;
     }
 
-    /// Says since when the ticket keys in use have been sealing.
-    pub fn set_ticket_keys(&self, since: SystemTime) {
-        self.rare().ticket_keys_since = Some(since);
+    /// Says who knows since when the ticket key in use has been sealing; asked whenever somebody looks.
+    pub fn set_ticket_keys(&self, since: impl Fn() -> Option<UnixTime> + Send + Sync + 'static) {
+        let mut keys = self.ticket_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        *keys = Some(TicketKeys(Box::new(since)));
+    }
+
+    fn ticket_key_since(&self) -> Option<UnixTime> {
+        let keys = self.ticket_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.as_ref().and_then(|keys| keys.0())
     }
 
     /// How many connections are open, over all workers.
@@ -131,7 +150,7 @@ impl Metrics {
         expose::render(self)
     }
 
-    fn rare(&self) -> std::sync::MutexGuard<'_, Rare> {
+    fn rare(&self) -> MutexGuard<'_, Rare> {
         self.rare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

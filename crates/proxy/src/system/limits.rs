@@ -2,7 +2,9 @@
 //!
 //! Must not know: what they are. Next: [`super::privileges`].
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -39,6 +41,36 @@ pub fn raise_file_limit() -> io::Result<FileLimit> {
     file_limit()
 }
 
+/// The last of the files that may be open, kept for backends of clients that were accepted already: a client
+/// that waits in the system's queue is better off than one that is taken and cannot be served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reserve {
+    /// New descriptors are the lowest that are free, so one this high tells that all others are taken.
+    from: i32,
+}
+
+/// So many at the most are kept; and no more than a quarter.
+const KEPT: u64 = 1024;
+
+impl Reserve {
+    /// Of the limit as it is.
+    pub(crate) fn new() -> Self {
+        let soft = file_limit().map_or(u64::MAX, |limit| limit.soft);
+        let from = soft.saturating_sub(KEPT.min(soft / 4));
+        Self { from: i32::try_from(from).unwrap_or(i32::MAX) }
+    }
+
+    /// Whether this one is of the reserve.
+    pub(crate) fn has(self, descriptor: &impl AsRawFd) -> bool {
+        descriptor.as_raw_fd() >= self.from
+    }
+
+    /// Whether the next one would be.
+    pub(crate) fn is_next(self) -> bool {
+        File::open("/dev/null").map_or(true, |file| self.has(&file))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +89,24 @@ mod tests {
         assert_eq!(file_limit().unwrap(), FileLimit { soft: 64, hard });
         assert_eq!(raise_file_limit().unwrap(), FileLimit { soft: hard, hard });
         assert_eq!(file_limit().unwrap().soft, hard);
+    }
+    #[test]
+    fn the_last_quarter_is_kept() {
+        if !in_child() {
+            run_in_child("system::limits::tests::the_last_quarter_is_kept", |_| ());
+            return;
+        }
+        let hard = file_limit().unwrap().hard;
+        setrlimit(Resource::RLIMIT_NOFILE, 64, hard).unwrap();
+        let reserve = Reserve::new();
+        let mut files = Vec::new();
+        while !reserve.is_next() {
+            files.push(File::open("/dev/null").unwrap());
+        }
+        assert!(files.iter().all(|file| !reserve.has(file)));
+        let others: Vec<_> = (0..16).map(|_| File::open("/dev/null").unwrap()).collect();
+        assert!(others.iter().all(|file| reserve.has(file)));
+        files.pop();
+        assert!(!reserve.is_next());
     }
 }

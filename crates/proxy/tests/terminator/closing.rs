@@ -1,9 +1,11 @@
 //! How connections end, and who is told what. RFC 9846 6.1
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
+use tercel_tokio::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -50,23 +52,83 @@ async fn a_client_can_go_on_sending_after_the_backend_is_done() {
     assert_eq!(telling.recv().await.unwrap(), b"and this");
 }
 
-#[tokio::test]
-async fn a_client_that_is_cut_off_is_a_reset_for_the_backend() {
-    let folder = Folder::new(&["a.example"]);
-    let (told, mut telling) = mpsc::unbounded_channel();
+/// How a connection ends for a backend that only reads, and what it has read.
+type Ended = (Result<(), io::ErrorKind>, Vec<u8>);
+
+async fn reader() -> (SocketAddr, mpsc::UnboundedReceiver<Ended>) {
+    let (told, telling) = mpsc::unbounded_channel();
     let to = backend(move |mut transport| {
         let told = told.clone();
         async move {
-            let ended = transport.read_to_end(&mut Vec::new()).await;
-            told.send(ended.map_err(|error| error.kind())).unwrap();
+            let mut all = Vec::new();
+            let ended = transport.read_to_end(&mut all).await;
+            told.send((ended.map(drop).map_err(|error| error.kind()), all)).unwrap();
         }
     })
     .await;
-    let proxy = folder.start(&format!("to = \"{to}\""));
-    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
-    stream.write_all(b"half a").await.unwrap();
+    (to, telling)
+}
+
+/// Ends the client's transport, with an end or a reset, without close_notify.
+fn cut(stream: TlsStream<TcpStream>, resets: bool) {
+    let socket = SockRef::from(stream.transport());
+    if resets {
+        socket.set_linger(Some(Duration::ZERO)).unwrap();
+    } else {
+        socket.shutdown(std::net::Shutdown::Both).unwrap();
+    }
     drop(stream);
-    assert_eq!(telling.recv().await.unwrap(), Err(io::ErrorKind::ConnectionReset));
+}
+
+#[tokio::test]
+async fn a_client_that_is_cut_off_is_what_its_route_says() {
+    const RESET: Result<(), io::ErrorKind> = Err(io::ErrorKind::ConnectionReset);
+    let folder = Folder::new(&["a.example"]);
+    for (said, alpn, expected) in [
+        ("", "", RESET),
+        ("", "smtp", RESET),
+        // Here requests tell where they end.
+        ("", "h2", Ok(())),
+        ("", "http/1.1", Ok(())),
+        ("on_truncation = \"auto\"", "http/1.1", Ok(())),
+        ("on_truncation = \"reset\"", "http/1.1", RESET),
+        ("on_truncation = \"close\"", "smtp", Ok(())),
+    ] {
+        let (to, mut telling) = reader().await;
+        let proxy = folder
+            .start(&format!("to = \"{to}\"\nalpn = [\"h2\", \"http/1.1\", \"smtp\"]\n{said}\n"));
+        for (version, resets) in VERSIONS.into_iter().zip([true, false]) {
+            let client = client().versions(&[version]);
+            let client = if alpn.is_empty() { client } else { client.alpn(&[alpn]) };
+            let mut stream = connect(&proxy, "a.example", client).await.unwrap();
+            stream.write_all(b"half a").await.unwrap();
+            // On its way before the reset, which overtakes.
+            let received = "tercel_client_received_bytes_total";
+            let before = if resets { 0 } else { 6 };
+            until("it came", || metric(&proxy, received) == before + 6).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            cut(stream, resets);
+            let (ended, read) = telling.recv().await.unwrap();
+            assert_eq!(ended, expected, "{said} {alpn} {version:?} {resets}");
+            assert!(ended.is_err() || read == b"half a");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_opened_is_no_end_on_any_route() {
+    let folder = Folder::new(&["a.example"]);
+    let (to, mut telling) = reader().await;
+    let proxy = folder.start(&format!("to = \"{to}\"\non_truncation = \"close\"\n"));
+    for version in VERSIONS {
+        let client = client().versions(&[version]);
+        let mut stream = connect(&proxy, "a.example", client).await.unwrap();
+        stream.write_all(b"half a").await.unwrap();
+        let forged = [[23, 3, 3, 0, 35].as_slice(), &[7; 35]].concat();
+        assert_eq!(stream.transport().try_write(&forged).unwrap(), forged.len());
+        let (ended, _) = telling.recv().await.unwrap();
+        assert_eq!(ended, Err(io::ErrorKind::ConnectionReset), "{version:?}");
+    }
 }
 
 #[tokio::test]

@@ -185,6 +185,10 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             format!("{GOOD}connect = \"later\"\n"),
             "f.toml: listener[0].connect: \"later\" must be one of",
         ),
+        (
+            format!("{GOOD}on_truncation = \"end\"\n"),
+            "f.toml: listener[0].on_truncation: \"end\" must be one of \"auto\", \"reset\"",
+        ),
         (route("names = \"x\""), "f.toml: line "),
         (route("").replace("\"a.example\"", "[]"), "f.toml: listener[0].route[0].names: is empty"),
         (
@@ -296,4 +300,30 @@ fn options_are_called_by_their_names() {
     }
     let fault = check(&config).unwrap_err().to_string();
     assert!(fault.starts_with("command line: --cert-dir: "), "{fault}");
+}
+
+#[test]
+fn the_manual_has_every_key() {
+    let manual = include_str!("../../../../docs/proxy.md");
+    let route = "[[listener.route]]\nnames = \"a.example\"\n";
+    let store = "[resumption.store]\nurl = \"redis://h\"\nsecret = \"s\"\n";
+    // A key that is not known has those told that are.
+    for text in [
+        format!("? = 1\n{GOOD}"),
+        format!("[admin]\n? = 1\n{GOOD}"),
+        format!("[log]\n? = 1\n{GOOD}"),
+        format!("[limits]\n? = 1\n{GOOD}"),
+        format!("[timeouts]\n? = 1\n{GOOD}"),
+        format!("[resumption]\n? = 1\n{GOOD}"),
+        format!("{store}? = 1\n{GOOD}"),
+        format!("{GOOD}? = 1\n"),
+        format!("{GOOD}{route}? = 1\n"),
+    ] {
+        let told = line(&text.replace("? =", "unknown ="));
+        let (_, known) = told.split_once("there are ").unwrap_or_else(|| panic!("{told}"));
+        for key in known.split(", ") {
+            let places = [format!("\n{key} = "), format!("\n# {key} = "), format!("{key}]")];
+            assert!(places.iter().any(|place| manual.contains(place)), "{key} of {text}");
+        }
+    }
 }

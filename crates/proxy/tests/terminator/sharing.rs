@@ -1,16 +1,82 @@
-//! Clients that come back to another process than the one they came from.
+//! Clients that come back to another process than the one they came from, by keys in a file.
+//!
+//! What takes a store is in `src/testing/sharing.rs`.
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
-use crate::support::{Folder, client, connect_with, echo, echoed, quoted, start};
+use tercel::ClientConfig;
+use tercel::pki_types::UnixTime;
+use tercel_proxy::Proxy;
+
+use crate::support::{
+    Folder, client, config, connect_with, echo, echoed, metric, quoted, start, until,
+};
+
+/// A line of the file: a key that begins at this second of 1970, told from others by its number.
+fn key(begins: u64, number: u8) -> String {
+    format!("{begins} {}\n", format!("{number:02x}").repeat(48))
+}
+
+/// Takes the place of the file as a whole, as whoever distributes keys has it done.
+fn write_keys(folder: &Folder, keys: &str) -> std::path::PathBuf {
+    let (new, file) = (folder.path("new.keys"), folder.path("ticket.keys"));
+    std::fs::write(&new, keys).unwrap();
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::rename(&new, &file).unwrap();
+    file
+}
+
+async fn resumed(proxy: &Proxy, settings: &Arc<ClientConfig>) -> bool {
+    let mut stream = connect_with(proxy, "a.example", settings.clone()).await.unwrap();
+    assert_eq!(echoed(&mut stream, b"x").await, b"x");
+    stream.facts().resumed
+}
+
+#[tokio::test]
+async fn ticket_keys_in_a_file_are_replaced_while_it_runs() {
+    let folder = Folder::new(&["a.example"]);
+    let now = UnixTime::now().as_secs();
+    let [first, second, third] = [key(now - 3000, 1), key(now - 2000, 2), key(now - 1000, 3)];
+    let file = write_keys(&folder, &first);
+    let text = format!(
+        "workers = 1\n{}to = \"{}\"\n[resumption]\ntickets = \"shared\"\nticket_keys = {}\n",
+        folder.listener(),
+        echo().await,
+        quoted(&file)
+    );
+    let mut proxy = start(&text);
+    let fleet = proxy.fleet().unwrap();
+    let age = |proxy: &Proxy| metric(proxy, "tercel_ticket_key_age_seconds");
+    assert!((3000..3100).contains(&age(&proxy)), "{}", age(&proxy));
+    let settings = client().build().unwrap();
+    assert!(!resumed(&proxy, &settings).await);
+    // On a signal, and the key before still opens.
+    write_keys(&folder, &(first + &second));
+    fleet.reload().await.unwrap();
+    assert!((2000..2100).contains(&age(&proxy)), "{}", age(&proxy));
+    assert!(resumed(&proxy, &settings).await);
+    // What is no set of keys changes nothing, and is told.
+    write_keys(&folder, "soon\n");
+    assert!(fleet.reload().await.is_err());
+    assert!(resumed(&proxy, &settings).await);
+    // By itself; a ticket under a key that is gone costs a full handshake.
+    let taken = fleet.counts().ticket_keys_changed;
+    write_keys(&folder, &third);
+    until("it is seen", || fleet.counts().ticket_keys_changed == taken + 1).await;
+    assert!((1000..1100).contains(&age(&proxy)), "{}", age(&proxy));
+    assert!(!resumed(&proxy, &settings).await);
+    assert!(resumed(&proxy, &settings).await);
+    // Keys of this process again, and the metric with them.
+    let own = text.split("[resumption]").next().unwrap();
+    proxy.reload(config(own)).unwrap();
+    assert!(age(&proxy) < 100, "{}", age(&proxy));
+}
 
 #[tokio::test]
 async fn ticket_keys_in_a_file_are_good_for_all_who_have_it() {
     let folder = Folder::new(&["a.example"]);
-    let file = folder.path("ticket.keys");
-    let (name, secret) = ("ab".repeat(16), "cd".repeat(32));
-    std::fs::write(&file, format!("1000 {name}{secret}\n")).unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let file = write_keys(&folder, &key(1000, 1));
     let text = format!(
         "workers = 1\n{}to = \"{}\"\n[resumption]\ntickets = \"shared\"\nticket_keys = {}\n",
         folder.listener(),
@@ -19,15 +85,11 @@ async fn ticket_keys_in_a_file_are_good_for_all_who_have_it() {
     );
     let (one, other) = (start(&text), start(&text));
     let settings = client().build().unwrap();
-    for (proxy, resumed) in [(&one, false), (&other, true), (&one, true)] {
-        let stream = connect_with(proxy, "a.example", settings.clone()).await;
-        let mut stream = stream.unwrap();
-        assert_eq!(stream.facts().resumed, resumed);
-        assert_eq!(echoed(&mut stream, b"x").await, b"x");
+    for (proxy, expected) in [(&one, false), (&other, true), (&one, true)] {
+        assert_eq!(resumed(proxy, &settings).await, expected);
     }
     // Without the file nothing is opened.
     std::fs::remove_file(&file).unwrap();
-    let config = crate::support::config(&text);
-    let fault = tercel_proxy::check(&config).unwrap_err();
+    let fault = tercel_proxy::check(&config(&text)).unwrap_err();
     assert_eq!(fault.key, "resumption.ticket_keys", "{fault}");
 }

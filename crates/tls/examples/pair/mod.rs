@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tercel::pki::Roots;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
     ClientConfig, Connection, Credential, Handshake, MemoryStore, Next, Opened, Policy, Received,
     ServerConfig,
@@ -58,7 +58,18 @@ impl Pair {
     }
 
     /// The two sides before they have met.
+    #[allow(dead_code)]
     pub(crate) fn new(version: ProtocolVersion, key: Key, basis: Basis) -> Self {
+        Self::of_suite(version, key, basis, None)
+    }
+
+    /// The same; a client of one suite only, if one is named.
+    pub(crate) fn of_suite(
+        version: ProtocolVersion,
+        key: Key,
+        basis: Basis,
+        suite: Option<CipherSuite>,
+    ) -> Self {
         let algorithm = match key {
             Key::Rsa2048 => &rcgen::PKCS_RSA_SHA256,
             Key::EcdsaP256 => &rcgen::PKCS_ECDSA_P256_SHA256,
@@ -85,7 +96,10 @@ impl Pair {
         let credential = Credential::new(chain.to_vec(), &private).expect("a credential");
         let mut roots = Roots::new();
         roots.add_der(root.der()).expect("a root");
-        let client = ClientConfig::builder().roots(roots).versions(&[version]);
+        let mut client = ClientConfig::builder().roots(roots).versions(&[version]);
+        if let Some(suite) = suite {
+            client = client.cipher_suites(&[suite]).expect("a suite");
+        }
         let server = ServerConfig::builder().credential(credential);
         let (client, server) = match basis {
             Basis::Full => (client.without_resumption(), server),

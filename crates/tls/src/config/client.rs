@@ -348,8 +348,11 @@ impl ClientConfigBuilder {
                 Policy::Here(Arc::new(TrustNobody) as Arc<dyn VerifyPeer>)
             }
         };
-        let shows = self.credentials.is_some();
-        resumption.context = client_context(&resumption.label, &common, &verifier, shows, &keys)?;
+        if resumption.store.is_some() {
+            let shows = self.credentials.is_some();
+            let label = &resumption.label;
+            resumption.context = client_context(label, &common, &verifier, shows, &keys)?;
+        }
         Ok(Arc::new(ClientConfig {
             resumption,
             verifier,

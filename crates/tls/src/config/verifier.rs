@@ -3,7 +3,7 @@
 //! Must not know: handshakes. Next: the crate `tercel-pki`, which does the work.
 
 use core::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Staple, Usage};
@@ -15,9 +15,11 @@ use super::policy::{PeerIdentity, Policy, Side, VerifyPeer};
 /// Trusts peers whose certificate chain ends in a trusted root: names for servers, usage for both.
 pub struct ChainPolicy {
     verifier: ChainVerifier,
-    authorities: Vec<Vec<u8>>,
-    /// Of the roots, if they are all there is.
-    fingerprint: Option<[u8; 32]>,
+    /// Whether the roots are all that it decides by.
+    by_roots: bool,
+    // Made when they are first asked for: clients name no authorities, and without resumption nobody wants the fingerprint.
+    authorities: OnceLock<Vec<Vec<u8>>>,
+    fingerprint: OnceLock<[u8; 32]>,
 }
 
 impl ChainPolicy {
@@ -26,10 +28,9 @@ impl ChainPolicy {
     /// # Errors
     /// [`ConfigError::NothingTrusted`] if there is no root.
     pub fn new(roots: Roots) -> Result<Self, ConfigError> {
-        let fingerprint = Some(roots.fingerprint());
         let verifier = ChainVerifier::builder(Arc::new(roots)).build();
         let policy = verifier.map(Self::with_verifier).map_err(|_| ConfigError::NothingTrusted)?;
-        Ok(Self { fingerprint, ..policy })
+        Ok(Self { by_roots: true, ..policy })
     }
 
     /// Uses a chain verifier with settings of its own: revocation lists, pins, OCSP staples.
@@ -51,8 +52,8 @@ impl ChainPolicy {
     /// ```
     #[must_use]
     pub fn with_verifier(verifier: ChainVerifier) -> Self {
-        let authorities = verifier.roots().subjects().collect();
-        Self { verifier, authorities, fingerprint: None }
+        let (authorities, fingerprint) = (OnceLock::new(), OnceLock::new());
+        Self { verifier, by_roots: false, authorities, fingerprint }
     }
 }
 
@@ -75,11 +76,12 @@ impl VerifyPeer for ChainPolicy {
     }
 
     fn fingerprint(&self) -> Option<[u8; 32]> {
-        self.fingerprint
+        let of_roots = || self.verifier.roots().fingerprint();
+        self.by_roots.then(|| *self.fingerprint.get_or_init(of_roots))
     }
 
     fn authorities(&self) -> Vec<Vec<u8>> {
-        self.authorities.clone()
+        self.authorities.get_or_init(|| self.verifier.roots().subjects().collect()).clone()
     }
 }
 

@@ -33,6 +33,12 @@ impl Received {
         Self { bytes: vec![0; bytes], start: 0, end: 0 }
     }
 
+    /// How many bytes it has memory for, unread ones included.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Appends what one `read` call gives; the number of bytes, 0 at the end of input.
     ///
     /// # Errors

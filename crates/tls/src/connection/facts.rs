@@ -5,6 +5,8 @@
 use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
+use crate::session::chain::Chain;
+
 /// What was agreed, and what the peer showed of itself.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -52,7 +54,7 @@ pub struct Facts {
     pub client_certificate_type: CertificateType,
     /// The peer's key, if it showed that instead of a chain. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
-    pub(crate) peer_chain: Vec<CertificateDer<'static>>,
+    pub(crate) peer_chain: Chain,
     pub(crate) rare: Option<Box<Rare>>,
 }
 
@@ -131,7 +133,7 @@ impl Facts {
             server_certificate_type: CertificateType::X509,
             client_certificate_type: CertificateType::X509,
             peer_raw_public_key: None,
-            peer_chain: Vec::new(),
+            peer_chain: Chain::default(),
             rare: None,
         }
     }
@@ -139,7 +141,7 @@ impl Facts {
     /// The peer's certificates, leaf first; empty if it showed none, or if they were taken before.
     #[must_use]
     pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {
-        core::mem::take(&mut self.peer_chain)
+        core::mem::take(&mut self.peer_chain).into_vec()
     }
 
     /// The sessions to keep, if the configuration's store is [`crate::Policy::Ask`].

@@ -61,6 +61,11 @@ impl Link {
         (word & !known == 0).then(|| Self(Arc::new(AtomicU32::new(word))))
     }
 
+    /// Whether there is no signal at all.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.signals().word() == 0
+    }
+
     pub(crate) fn signals(&self) -> Signals {
         Signals(self.0.load(Ordering::Acquire))
     }

@@ -146,21 +146,14 @@ impl Receiver {
                     // Not for the application: out of its buffer without a trace.
                     let region = out.get_mut(..length.saturating_add(1).min(out.len()));
                     let region = region.unwrap_or_default();
-                    let content = region.get(..length).unwrap_or_default();
-                    let after =
-                        self.post.handle(content_type, content, &mut self.opener, &self.link);
+                    let handled =
+                        self.handle(content_type, region.get(..length).unwrap_or_default());
                     tercel_crypto::wipe(region);
-                    self.after(after)?;
+                    handled?;
                 }
                 Some(OpenedInto::Plain(opened)) => {
                     let content = record.get(opened.plaintext).unwrap_or_default();
-                    let after = self.post.handle(
-                        opened.content_type,
-                        content,
-                        &mut self.opener,
-                        &self.link,
-                    );
-                    self.after(after)?;
+                    self.handle(opened.content_type, content)?;
                 }
             }
         }
@@ -239,13 +232,16 @@ impl Receiver {
             return Ok(Some((frame.total, None)));
         }
         let content = record.get(opened.plaintext).unwrap_or_default();
-        let after = self.post.handle(opened.content_type, content, &mut self.opener, &self.link);
+        let handled = self.handle(opened.content_type, content);
         received.take(frame.total);
-        self.after(after)?;
+        handled?;
         Ok(Some((frame.total, None)))
     }
 
-    fn after(&mut self, after: Result<After, Error>) -> Result<(), Error> {
+    /// What is not for the application. Apart from the way of data, which is the shorter for it.
+    #[cold]
+    fn handle(&mut self, content_type: ContentType, content: &[u8]) -> Result<(), Error> {
+        let after = self.post.handle(content_type, content, &mut self.opener, &self.link);
         if after.map_err(|error| self.fail(error))? == After::Closed {
             self.state = State::Closed;
             self.link.peer_closed();
@@ -253,6 +249,7 @@ impl Receiver {
         Ok(())
     }
 
+    #[cold]
     pub(super) fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
         self.link.fail(error.alert());

@@ -95,6 +95,28 @@ impl Sender {
     /// stays so; [`Local::Closed`] after [`Self::close`];
     /// [`Local::Failed`] after a failure of the receiver, whose alert was written by an earlier call.
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
+        if !self.is_free() {
+            return self.seal_with_care(plaintext, out);
+        }
+        let (consumed, written) =
+            self.sealer.seal(ContentType::APPLICATION_DATA, plaintext, out)?;
+        if consumed == 0 && !plaintext.is_empty() {
+            return Err(Misuse::OutputTooSmall.into());
+        }
+        Ok(Sealed { consumed, written })
+    }
+
+    /// Whether data can be sealed without a thought of anything else: small records are worth the question.
+    fn is_free(&self) -> bool {
+        self.state == State::Open
+            && self.allowance.is_none()
+            && self.link.is_quiet()
+            && self.sealer.is_ready()
+    }
+
+    /// [`Self::seal`] where something else may have to come first, or a limit be kept.
+    #[inline(never)]
+    fn seal_with_care(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;
         let mut before = 0;
         if self.is_pending() {

@@ -4,9 +4,8 @@
 
 use std::sync::Arc;
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::ServerName;
 use tercel_wire::ProtocolVersion;
-use zeroize::Zeroizing;
 
 use super::flow::Flow;
 use super::identity::{self, Shown};
@@ -19,29 +18,18 @@ use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
 use crate::record::limits;
 use crate::session::client_store::ClientSessionKey;
+use crate::session::client_value::ClientSession;
 use crate::session::state::Session;
-
-/// The server that a client means.
-pub(crate) struct Destination {
-    pub(crate) name: ServerName<'static>,
-    /// Set if it tells servers of one name apart.
-    pub(crate) port: Option<u16>,
-}
-
-/// What this configuration's sessions with a server are stored under.
-fn key(config: &ClientConfig, to: &Destination) -> ClientSessionKey {
-    ClientSessionKey::new(to.name.clone(), to.port, config.resumption.context)
-}
 
 /// The stored session to offer, judged again if the configuration says so, or if it was made under another
 /// name.
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
-    to: &Destination,
+    to: &ClientSessionKey,
 ) -> Result<Option<Box<Session>>, Error> {
     let Some(mut session) = take(config, to) else { return Ok(None) };
-    let elsewhere = session.server_name.as_deref() != Some(&*to.name.to_str());
+    let elsewhere = session.server_name.as_deref() != Some(&*to.server_name.to_str());
     // Whom a session under another name was made with, only a chain can say.
     if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
         return Ok(None);
@@ -51,15 +39,16 @@ pub(crate) async fn offerable(
     }
     let shown = Shown {
         side: Side::Server,
-        chain: core::mem::take(&mut session.peer_chain),
+        chain: core::mem::take(&mut session.peer_chain).into_vec(),
         raw_public_key: session.peer_raw_public_key.take(),
         ocsp_requested: config.request_ocsp,
         ocsp_response: session.ocsp_response.take(),
         signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
     };
     let now = config.common.clock.now();
-    let verdict = identity::judge(flow, &config.verifier, &shown, Some(&to.name), now).await?;
-    session.peer_chain = shown.chain;
+    let verdict =
+        identity::judge(flow, &config.verifier, &shown, Some(&to.server_name), now).await?;
+    session.peer_chain = shown.chain.into();
     session.peer_raw_public_key = shown.raw_public_key;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
@@ -67,22 +56,19 @@ pub(crate) async fn offerable(
 }
 
 /// The stored session, if one fits the configuration as it is now.
-fn take(config: &ClientConfig, to: &Destination) -> Option<Box<Session>> {
+fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
-    let mut bytes = store.take(&key(config, to), now)?;
-    let mut session = Session::from_stored_bytes(&bytes);
-    match &mut session {
-        Some(session) if session.version == ProtocolVersion::TLS1_2 => {
-            session.stored = Some(Zeroizing::new(bytes));
-        }
-        _ => tercel_crypto::wipe(&mut bytes),
-    }
-    let session = session.filter(|session| session.is_fresh(now) && can_be_named(session))?;
-    // The server's certificate bounds what was made with it.
-    let expired = |leaf| tercel_pki::not_after(leaf).map_or(true, |end| end < now);
-    if session.peer_chain.first().is_some_and(expired) {
+    let mut session = store.take_session(to, now)?.into_inner();
+    if !session.is_fresh(now) || !can_be_named(&session) {
         return None;
+    }
+    // The server's certificate bounds what was made with it.
+    if let Some(leaf) = session.peer_chain.first() {
+        let look = || tercel_pki::not_after(leaf).map_or(0, |end| end.as_secs());
+        if *session.chain_ends.get_or_insert_with(look) < now.as_secs() {
+            return None;
+        }
     }
     let offered = config.common.usable_suites().any(|suite| suite == session.suite);
     (offered && config.common.allows(&session)).then_some(session)
@@ -117,7 +103,7 @@ pub(crate) fn template(
 /// What takes the tickets of a connection of TLS 1.3.
 pub(crate) fn taker(
     config: &ClientConfig,
-    to: &Destination,
+    to: &ClientSessionKey,
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
@@ -126,8 +112,8 @@ pub(crate) fn taker(
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketTaker {
         secret: secret(),
-        template: template(config, &to.name, facts, suite, authenticated),
-        key: key(config, to),
+        template: template(config, &to.server_name, facts, suite, authenticated),
+        key: to.clone(),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
         left: MAX_TICKETS,
@@ -140,8 +126,8 @@ pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 /// Keeps a session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
 pub(crate) fn keep_ticket(
     config: &ClientConfig,
-    to: &Destination,
-    mut session: Session,
+    to: &ClientSessionKey,
+    mut session: Box<Session>,
     (hint, ticket): (u32, Vec<u8>),
 ) {
     // An empty ticket is none. RFC 5077 3.3
@@ -152,24 +138,13 @@ pub(crate) fn keep_ticket(
     session.by_ticket = true;
     session.created = config.common.clock.now().as_secs();
     session.lifetime = if hint == 0 { LIFETIME_OF_ID } else { hint };
-    keep(config, to, &session);
-}
-
-/// Keeps a session that is as it came out of the store.
-pub(crate) fn put_back(
-    config: &ClientConfig,
-    to: &Destination,
-    mut bytes: Zeroizing<Vec<u8>>,
-    expires: UnixTime,
-) {
-    if let Some(store) = &config.resumption.store {
-        store.put(&key(config, to), core::mem::take(&mut *bytes), expires);
-    }
+    keep(config, to, session);
 }
 
 /// Keeps a session.
-pub(crate) fn keep(config: &ClientConfig, to: &Destination, session: &Session) {
-    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_stored_bytes()) {
-        store.put(&key(config, to), bytes, session.expires());
+pub(crate) fn keep(config: &ClientConfig, to: &ClientSessionKey, session: Box<Session>) {
+    if let Some(store) = &config.resumption.store {
+        let expires = session.expires();
+        store.put_session(to, ClientSession::new(session), expires);
     }
 }

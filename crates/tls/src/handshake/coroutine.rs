@@ -1,34 +1,38 @@
-//! The whole runtime: a mailbox and a poll.
+//! The whole runtime: a post box that changes hands, and a poll.
 //!
 //! A handshake is an `async fn` whose `.await` means "give control back to the caller". The caller
-//! puts what it has into the mailbox, polls once, and takes out what the protocol text wants done.
-//! There is no executor, no waker, and no other thread: the lock is never contended and is there only
-//! because a future must be `Send` without `unsafe`.
-//! Must not know: TLS. Next: [`super::flow`], the protocol's view of the mailbox.
+//! puts what it has into the post box, hands that over, polls once, and gets it back with what the protocol
+//! text wants done. There is no executor, no waker, and no other thread.
+//! Must not know: TLS. Next: [`super::flow`], the protocol's view of the post box.
+//!
+//! A poll takes no argument, so the box goes through a place that belongs to the thread: it is there from just
+//! before a poll to the coroutine's first look, and from the coroutine's last word to just after. In between
+//! it is empty, so what the protocol text calls may run handshakes of its own. A box in shared memory would
+//! do as well and cost a lock at every look.
 
+use core::cell::Cell;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel_crypto::Wiped;
 
-/// Shared between a coroutine and the code that drives it.
-pub(crate) struct Mailbox<M>(Arc<Mutex<M>>);
+use super::flow::Post;
 
-impl<M> Mailbox<M> {
-    pub(crate) fn new(contents: M) -> Self {
-        Self(Arc::new(Mutex::new(contents)))
-    }
+thread_local! {
+    /// On its way from a driver to its coroutine, or back.
+    static PASSED: Cell<Option<Box<Post>>> = const { Cell::new(None) };
+}
 
-    pub(crate) fn share(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
+/// Takes what was passed. `None` if nothing was, as to a coroutine that no driver runs.
+pub(crate) fn receive() -> Option<Box<Post>> {
+    // A thread that ends has no such place any more, and its handshakes end with it.
+    PASSED.try_with(Cell::take).ok().flatten()
+}
 
-    /// Opens the mailbox. A panic in another holder cannot leave half a letter: contents stay usable.
-    pub(crate) fn open(&self) -> MutexGuard<'_, M> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Passes it on, to whoever comes next: the coroutine, or its driver.
+pub(crate) fn pass(post: Box<Post>) {
+    _ = PASSED.try_with(|place| place.set(Some(post)));
 }
 
 /// A sequence, or a part of one, in a box: made in its place, and wiped when it is dropped.
@@ -55,11 +59,27 @@ impl<T> Coroutine<T> {
         Self { sequence: boxed(begin) }
     }
 
-    /// Runs up to the next wait, or to the end.
-    pub(crate) fn resume(&mut self) -> Option<T> {
-        match self.sequence.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    /// Runs up to the next wait, or to the end, with the post box in its hands.
+    pub(crate) fn resume(&mut self, post: &mut Option<Box<Post>>) -> Option<T> {
+        if let Some(post) = post.take() {
+            pass(post);
+        }
+        let left_behind = LeftBehind;
+        let polled = self.sequence.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        core::mem::forget(left_behind);
+        *post = receive();
+        match polled {
             Poll::Ready(value) => Some(value),
             Poll::Pending => None,
         }
+    }
+}
+
+/// Empties the place where a panic left it full: whose post that was is over, and the keys in it are to go too.
+struct LeftBehind;
+
+impl Drop for LeftBehind {
+    fn drop(&mut self) {
+        drop(receive());
     }
 }

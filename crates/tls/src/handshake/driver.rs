@@ -3,12 +3,12 @@
 //! Another transport (QUIC's CRYPTO frames) would replace this file and [`super::records`], and leave the
 //! coroutines as they are. Must not know: what the messages say. Next: [`super::flow`].
 
+use tercel_pki::Refusal;
 use tercel_wire::AlertDescription;
 
-use super::coroutine::{Coroutine, Mailbox};
-use super::established::Established;
+use super::coroutine::Coroutine;
 use super::flow::{Line, Post, Wanted};
-use super::question::Question;
+use super::question::{Answer, Question};
 use super::records::{Fed, Records, Window};
 use crate::config::policy::Side;
 use crate::connection::Connection;
@@ -18,11 +18,9 @@ use crate::error::{Error, Misuse};
 
 /// A handshake on its way, over records.
 pub(crate) struct Driver {
-    coroutine: Coroutine<Result<Established, Error>>,
-    post: Mailbox<Post>,
-    /// In a box, so that no key is left behind wherever the handshake was moved from. Absent only while
-    /// the coroutine runs.
-    records: Option<Box<Records>>,
+    coroutine: Coroutine<Result<(), Error>>,
+    /// Absent only while the coroutine runs. The records are in it.
+    post: Option<Box<Post>>,
 }
 
 /// Where a handshake stopped.
@@ -34,12 +32,9 @@ pub(crate) enum Step {
 }
 
 impl Driver {
-    pub(crate) fn new(
-        side: Side,
-        coroutine: Coroutine<Result<Established, Error>>,
-        post: Mailbox<Post>,
-    ) -> Self {
-        Self { coroutine, post, records: Some(Box::new(Records::new(side))) }
+    pub(crate) fn new(side: Side, coroutine: Coroutine<Result<(), Error>>) -> Self {
+        let post = Box::new(Post::new(Line::Records(Records::new(side))));
+        Self { coroutine, post: Some(post) }
     }
 
     pub(crate) fn advance(
@@ -48,19 +43,22 @@ impl Driver {
         out: &mut Vec<u8>,
     ) -> Result<Step, Error> {
         loop {
-            if let Some(established) = self.resume(out)? {
-                let connection = self.records()?.connect(established)?;
-                return Ok(Step::Connected(Box::new(connection)));
+            let ended = self.resume(out)?;
+            let post = self.post()?;
+            if ended {
+                // A sequence ends with a connection or an error; the other error is for the compiler.
+                let connection = post.connection.take().ok_or(Misuse::HandshakeOver)?;
+                return Ok(Step::Connected(connection));
             }
-            let wanted = self.post.open().wanted;
+            let wanted = post.wanted;
             if wanted == Some(Wanted::Answer) {
-                if let Some(question) = self.post.open().question.take() {
-                    return Ok(Step::Ask(question));
+                if let Some(question) = post.question.take() {
+                    return Ok(Step::Ask(*question));
                 }
             }
-            match self.records()?.feed(wanted, received)? {
-                Fed::Message(message) => self.post.open().message = Some(message),
-                Fed::ChangeCipherSpec => self.post.open().change_cipher_spec = true,
+            match post.line.records()?.feed(wanted, received)? {
+                Fed::Message(message) => post.message = Some(message),
+                Fed::ChangeCipherSpec => post.change_cipher_spec = true,
                 Fed::EarlyData(bytes) => return Ok(Step::EarlyData(bytes)),
                 Fed::NotYet => return Ok(Step::Receive),
             }
@@ -69,38 +67,45 @@ impl Driver {
 
     /// Seals a fatal alert as the last thing this handshake says.
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
-        if let Some(records) = &mut self.records {
+        if let Ok(records) = self.records() {
             records.alert(alert, out);
         }
     }
 
-    pub(crate) fn post(&self) -> &Mailbox<Post> {
-        &self.post
+    /// Leaves the application's answer for the coroutine.
+    pub(crate) fn answer(&mut self, answer: Answer) -> Result<(), Error> {
+        self.post()?.answer = Some(answer);
+        Ok(())
+    }
+
+    /// Why the peer was refused.
+    pub(crate) fn take_refusal(&mut self) -> Option<Box<Refusal>> {
+        self.post.as_mut()?.refusal.take()
     }
 
     /// What an application may send through, if it may now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
-        self.records.as_mut()?.sender(window)
+        self.records().ok()?.sender(window)
     }
 
     /// Runs the coroutine up to its next wait or its end, with the records in its hands, and sends what it
-    /// leaves to be sent.
-    fn resume(&mut self, out: &mut Vec<u8>) -> Result<Option<Established>, Error> {
+    /// leaves to be sent. Whether it has ended.
+    fn resume(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         self.records()?.swap_out(out);
-        self.post.open().line = self.records.take().map(Line::Records);
-        let ended = self.coroutine.resume();
-        if let Some(Line::Records(records)) = self.post.open().line.take() {
-            self.records = Some(records);
-        }
+        let ended = self.coroutine.resume(&mut self.post);
         let records = self.records()?;
         let sent = records.end_flight();
         records.swap_out(out);
         sent?;
-        ended.transpose()
+        ended.transpose().map(|ended| ended.is_some())
     }
 
-    /// They are here whenever the coroutine does not run; the error is for the compiler.
     fn records(&mut self) -> Result<&mut Records, Error> {
-        self.records.as_deref_mut().ok_or_else(|| Misuse::HandshakeOver.into())
+        self.post()?.line.records()
+    }
+
+    /// It is here whenever the coroutine does not run; the error is for the compiler.
+    fn post(&mut self) -> Result<&mut Post, Error> {
+        self.post.as_deref_mut().ok_or_else(|| Misuse::HandshakeOver.into())
     }
 }

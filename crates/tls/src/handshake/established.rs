@@ -1,6 +1,6 @@
-//! What a coroutine returns when its handshake is complete.
+//! What a coroutine has for the connection when its handshake is complete.
 //!
-//! Must not know: records. Next: [`super::driver`], which makes a connection of it.
+//! Must not know: records. Next: [`super::records`], which make a connection of it.
 
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;

@@ -11,35 +11,39 @@ use core::task::Poll;
 use tercel_pki::Refusal;
 use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
 
-use super::coroutine::Mailbox;
+use super::coroutine;
+use super::established::Established;
 use super::question::{Answer, Question};
 use super::records::Records;
 use super::transcript::Transcript;
+use crate::connection::Connection;
 use crate::error::{Error, Local, Misuse};
 use crate::keys::direction::Keys;
 use crate::keys::tls13::TrafficSecret;
 pub(crate) use crate::record::joiner::Message;
 use crate::record::sealer::Padding;
 
-/// What lies between a coroutine and its driver.
-#[derive(Default)]
+/// What a coroutine and its driver have in common. One of them holds it, the one that runs.
 pub(crate) struct Post {
     /// What the coroutine waits for; set when it does.
     pub(crate) wanted: Option<Wanted>,
     pub(crate) message: Option<Message>,
     pub(crate) change_cipher_spec: bool,
-    pub(crate) question: Option<Question>,
+    /// In a box: it is large, and most handshakes ask nothing.
+    pub(crate) question: Option<Box<Question>>,
     pub(crate) answer: Option<Answer>,
-    /// Lent by the driver while the coroutine runs.
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Line,
+    /// What a handshake that is complete has become.
+    pub(crate) connection: Option<Box<Connection>>,
     /// Why a peer was refused, for [`crate::Handshake::refusal`].
     pub(crate) refusal: Option<Box<Refusal>>,
 }
 
 /// Where messages and commands go.
+#[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the small one is for tests"))]
 pub(crate) enum Line {
     /// Into records, at once.
-    Records(Box<Records>),
+    Records(Records),
     /// Onto a list, for a test that has something else to say.
     #[cfg(test)]
     Script(Script),
@@ -89,19 +93,38 @@ pub(crate) enum Command {
     Padding(Padding),
 }
 
-/// The coroutine's end of the mailbox.
+/// The coroutine's view of the post box.
+#[derive(Default)]
 pub(crate) struct Flow {
-    post: Mailbox<Post>,
+    /// Here while the coroutine runs, from its first look.
+    post: Option<Box<Post>>,
 }
 
 impl Post {
-    /// It is there whenever a coroutine runs; the error is for the compiler.
-    fn line(&mut self) -> Result<&mut Line, Error> {
-        self.line.as_mut().ok_or_else(|| Misuse::HandshakeOver.into())
+    pub(crate) fn new(line: Line) -> Self {
+        Self {
+            wanted: None,
+            message: None,
+            change_cipher_spec: false,
+            question: None,
+            answer: None,
+            line,
+            connection: None,
+            refusal: None,
+        }
     }
 }
 
 impl Line {
+    /// A driver's line is always one of records; the error is for tests.
+    pub(crate) fn records(&mut self) -> Result<&mut Records, Error> {
+        match self {
+            Self::Records(records) => Ok(records),
+            #[cfg(test)]
+            Self::Script(_) => Err(Misuse::HandshakeOver.into()),
+        }
+    }
+
     /// Where the messages of the next flight are gathered.
     fn flight(&mut self) -> &mut Vec<u8> {
         match self {
@@ -122,6 +145,14 @@ impl Line {
         }
     }
 
+    fn connect(&mut self, established: Established) -> Result<Option<Connection>, Error> {
+        match self {
+            Self::Records(records) => records.connect(established).map(Some),
+            #[cfg(test)]
+            Self::Script(_) => Ok(None),
+        }
+    }
+
     fn carry_out(&mut self, command: Command) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.carry_out(command),
@@ -135,10 +166,6 @@ impl Line {
 }
 
 impl Flow {
-    pub(crate) fn new(post: Mailbox<Post>) -> Self {
-        Self { post }
-    }
-
     /// Waits for the next handshake message.
     pub(crate) async fn read(&mut self) -> Message {
         self.wait(Wanted::Message, |post| post.message.take()).await
@@ -160,9 +187,12 @@ impl Flow {
     }
 
     /// Waits for the application's answer.
-    pub(crate) async fn ask(&mut self, question: Question) -> Answer {
-        self.post.open().question = Some(question);
-        self.wait(Wanted::Answer, |post| post.answer.take()).await
+    pub(crate) fn ask(&mut self, question: Question) -> impl Future<Output = Answer> {
+        // At once, so that no future has to hold it.
+        if let Ok(post) = self.post() {
+            post.question = Some(Box::new(question));
+        }
+        self.wait(Wanted::Answer, |post| post.answer.take())
     }
 
     /// Sends one handshake message and adds it to the transcript.
@@ -180,8 +210,7 @@ impl Flow {
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
         see: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
-        let mut post = self.post.open();
-        let flight = post.line()?.flight();
+        let flight = self.post()?.line.flight();
         let start = flight.len();
         write(flight).map_err(Into::into)?;
         see(flight.get(start..).unwrap_or_default());
@@ -190,18 +219,28 @@ impl Flow {
 
     /// Sends a message that is a flight of its own, straight from where it lies.
     pub(crate) fn send_alone(&mut self, message: &[u8]) -> Result<(), Error> {
-        self.post.open().line()?.send(message)
+        self.post()?.line.send(message)
     }
 
     /// Has a command carried out.
     pub(crate) fn order(&mut self, command: Command) -> Result<(), Error> {
-        self.post.open().line()?.carry_out(command)
+        self.post()?.line.carry_out(command)
+    }
+
+    /// Makes the connection: the coroutine's last order.
+    pub(crate) fn connect(&mut self, established: Established) -> Result<(), Error> {
+        let post = self.post()?;
+        // From where it is made to where it stays.
+        post.connection = post.line.connect(established)?.map(Box::new);
+        Ok(())
     }
 
     /// Keeps the details of a refusal for the application and gives the error to end with.
     pub(crate) fn refuse(&mut self, refusal: Box<Refusal>) -> Error {
         let reason = refusal.reason;
-        self.post.open().refusal = Some(refusal);
+        if let Ok(post) = self.post() {
+            post.refusal = Some(refusal);
+        }
         Error::Refused(reason)
     }
 
@@ -216,15 +255,38 @@ impl Flow {
 
     async fn wait<T>(&mut self, wanted: Wanted, mut take: impl FnMut(&mut Post) -> Option<T>) -> T {
         poll_fn(|_| {
-            let mut post = self.post.open();
-            if let Some(value) = take(&mut post) {
+            let Ok(post) = self.post() else { return Poll::Pending };
+            if let Some(value) = take(post) {
                 post.wanted = None;
                 return Poll::Ready(value);
             }
             post.wanted = Some(wanted);
+            self.pass();
             Poll::Pending
         })
         .await
+    }
+
+    /// To the driver.
+    fn pass(&mut self) {
+        if let Some(post) = self.post.take() {
+            coroutine::pass(post);
+        }
+    }
+
+    /// It is there whenever a coroutine runs; the error is for the compiler.
+    fn post(&mut self) -> Result<&mut Post, Error> {
+        if self.post.is_none() {
+            self.post = coroutine::receive();
+        }
+        self.post.as_deref_mut().ok_or_else(|| Misuse::HandshakeOver.into())
+    }
+}
+
+impl Drop for Flow {
+    /// The end of the coroutine is its last word, also on a thread that unwinds for another reason.
+    fn drop(&mut self) {
+        self.pass();
     }
 }
 

@@ -39,11 +39,10 @@ use crate::connection::buffer::Received;
 use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
-use client_session::Destination;
-use coroutine::{Coroutine, Mailbox};
+use crate::session::client_store::ClientSessionKey;
+use coroutine::Coroutine;
 use driver::{Driver, Step};
-use established::Established;
-use flow::{Flow, Post};
+use flow::Flow;
 use question::{Answer, Question};
 use records::Window;
 
@@ -73,10 +72,17 @@ use records::Window;
 /// ```
 pub struct Handshake {
     side: Side,
-    driver: Option<Driver>,
+    stage: Stage,
     /// The kind of question that is open.
     open: Option<Kind>,
     refusal: Option<Box<Refusal>>,
+}
+
+enum Stage {
+    /// Server: nobody has said anything yet, and until then there is nothing else to hold.
+    Silent(Arc<ServerConfig>),
+    UnderWay(Driver),
+    Over,
 }
 
 /// What to do next.
@@ -108,38 +114,41 @@ impl Handshake {
     /// A client's handshake with the server of this name.
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
-        Self::client_to(config, Destination { name: server, port: None })
+        Self::client_to(config, server, None)
     }
 
     /// A client's handshake with the server of this name at this port: sessions with it are kept apart from
     /// those with servers at other ports, and from those of [`Self::client`].
     #[must_use]
     pub fn client_at(config: Arc<ClientConfig>, server: ServerName<'static>, port: u16) -> Self {
-        Self::client_to(config, Destination { name: server, port: Some(port) })
+        Self::client_to(config, server, Some(port))
     }
 
-    fn client_to(config: Arc<ClientConfig>, to: Destination) -> Self {
-        let post = Mailbox::new(Post::default());
-        let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(|| hello::client(flow, config, to));
-        Self::new(Side::Client, coroutine, post)
+    fn client_to(
+        config: Arc<ClientConfig>,
+        server: ServerName<'static>,
+        port: Option<u16>,
+    ) -> Self {
+        let to = ClientSessionKey::new(server, port, config.resumption.context);
+        let coroutine = Coroutine::new(|| hello::client(Flow::default(), config, to));
+        Self::new(Side::Client, Stage::UnderWay(Driver::new(Side::Client, coroutine)))
     }
 
-    /// A server's handshake with whoever connected.
+    /// A server's handshake with whoever connected. It takes no memory before something was received.
     #[must_use]
     pub fn server(config: Arc<ServerConfig>) -> Self {
-        let post = Mailbox::new(Post::default());
-        let flow = Flow::new(post.share());
-        let coroutine = Coroutine::new(|| hello::server(flow, config));
-        Self::new(Side::Server, coroutine, post)
+        Self::new(Side::Server, Stage::Silent(config))
     }
 
-    fn new(
-        side: Side,
-        coroutine: Coroutine<Result<Established, Error>>,
-        post: Mailbox<Post>,
-    ) -> Self {
-        Self { side, driver: Some(Driver::new(side, coroutine, post)), open: None, refusal: None }
+    fn new(side: Side, stage: Stage) -> Self {
+        Self { side, stage, open: None, refusal: None }
+    }
+
+    fn driver(&mut self) -> Option<&mut Driver> {
+        match &mut self.stage {
+            Stage::UnderWay(driver) => Some(driver),
+            Stage::Silent(_) | Stage::Over => None,
+        }
     }
 
     /// Goes on with what is in `received`, and appends to `out` what is to be sent: also after an
@@ -151,7 +160,13 @@ impl Handshake {
         if self.open.is_some() {
             return Err(Misuse::QuestionOpen.into());
         }
-        let driver = self.driver.as_mut().ok_or(Misuse::HandshakeOver)?;
+        if let Stage::Silent(config) = &self.stage {
+            if received.is_empty() {
+                return Ok(Next::Receive);
+            }
+            self.stage = Stage::UnderWay(begin_server(Arc::clone(config)));
+        }
+        let driver = self.driver().ok_or(Misuse::HandshakeOver)?;
         match driver.advance(received, out) {
             Ok(Step::Receive) => Ok(Next::Receive),
             Ok(Step::EarlyData(bytes)) => Ok(Next::EarlyData(bytes)),
@@ -160,15 +175,16 @@ impl Handshake {
                 Ok(Next::Answer(question))
             }
             Ok(Step::Connected(connection)) => {
-                self.driver = None;
+                self.stage = Stage::Over;
                 Ok(Next::Connected(connection))
             }
             Err(error) => {
                 if let Some(alert) = error.alert() {
                     driver.alert(alert, out);
                 }
-                self.refusal = driver.post().open().refusal.take();
-                self.driver = None;
+                let refusal = driver.take_refusal();
+                self.refusal = refusal;
+                self.stage = Stage::Over;
                 Err(error)
             }
         }
@@ -179,7 +195,9 @@ impl Handshake {
     /// # Errors
     /// [`Misuse::WrongAnswer`] if none is open or the answer is of another kind.
     pub fn answer(&mut self, answer: Answer) -> Result<(), Error> {
-        let driver = self.driver.as_mut().ok_or(Misuse::HandshakeOver)?;
+        if matches!(self.stage, Stage::Over) {
+            return Err(Misuse::HandshakeOver.into());
+        }
         let kind = match &answer {
             Answer::Config(_) => Kind::Config,
             Answer::Session(_) => Kind::Session,
@@ -193,8 +211,10 @@ impl Handshake {
             return Err(Misuse::WrongAnswer.into());
         }
         self.open = None;
-        driver.post().open().answer = Some(answer);
-        Ok(())
+        match self.driver() {
+            Some(driver) => driver.answer(answer),
+            None => Ok(()),
+        }
     }
 
     /// Says that the transport has ended, which ends the handshake.
@@ -202,8 +222,10 @@ impl Handshake {
     /// # Errors
     /// Always: [`Error::Truncated`], or [`Misuse::HandshakeOver`].
     pub fn end_of_input(&mut self) -> Result<(), Error> {
-        self.driver.take().ok_or(Misuse::HandshakeOver)?;
-        Err(Error::Truncated)
+        match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Over => Err(Misuse::HandshakeOver.into()),
+            Stage::Silent(_) | Stage::UnderWay(_) => Err(Error::Truncated),
+        }
     }
 
     /// The chain and the names behind [`Error::Refused`]; `None` also if the leaf alone was reason enough.
@@ -214,12 +236,12 @@ impl Handshake {
 
     /// Client: seals early data, once a session that allows it is being resumed. RFC 9846 4.3.10
     pub fn early_sender(&mut self) -> Option<&mut Sender> {
-        self.driver.as_mut()?.sender(Window::Early)
+        self.driver()?.sender(Window::Early)
     }
 
     /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.3
     pub fn half_rtt_sender(&mut self) -> Option<&mut Sender> {
-        self.driver.as_mut()?.sender(Window::HalfRtt)
+        self.driver()?.sender(Window::HalfRtt)
     }
 
     /// Runs the handshake over a blocking transport. Questions are not answered: use
@@ -263,6 +285,10 @@ impl core::fmt::Debug for Handshake {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Handshake").field("open", &self.open).finish_non_exhaustive()
     }
+}
+
+fn begin_server(config: Arc<ServerConfig>) -> Driver {
+    Driver::new(Side::Server, Coroutine::new(|| hello::server(Flow::default(), config)))
 }
 
 fn ends_with_tickets(side: Side, connection: &Connection) -> bool {

@@ -325,8 +325,9 @@ impl Records {
         Ok(())
     }
 
-    /// What is left of the handshake becomes the connection.
+    /// What is left of the handshake becomes the connection, once the last message is in its record.
     pub(crate) fn connect(&mut self, established: Established) -> Result<Connection, Error> {
+        self.send_flight()?;
         // What follows the last message of a handshake is not part of it. RFC 5246 7.4.9
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());

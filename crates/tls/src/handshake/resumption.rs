@@ -14,6 +14,7 @@ use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
+use crate::session::chain::Chain;
 use crate::session::state::Session;
 
 /// A session that a client named.
@@ -21,6 +22,8 @@ pub(crate) struct Found {
     pub(crate) session: Box<Session>,
     /// It lay in a store of ours, where it still is.
     pub(crate) is_stored: bool,
+    /// When it was found.
+    pub(crate) now: UnixTime,
 }
 
 /// The session that a ticket or id names, wherever it is kept. Who asks for one that may be used once
@@ -31,11 +34,11 @@ pub(crate) async fn find(
     name: &[u8],
     single_use: bool,
 ) -> Result<Option<Found>, Error> {
-    let now = config.common.clock.now();
+    let mut now = config.common.clock.now();
     let resumption = &config.resumption;
     if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now)) {
         let session = read(bytes, Session::from_bytes);
-        return Ok(session.map(|session| Found { session, is_stored: false }));
+        return Ok(session.map(|session| Found { session, is_stored: false, now }));
     }
     let (bytes, is_stored) = match &resumption.store {
         None => (None, false),
@@ -44,13 +47,16 @@ pub(crate) async fn find(
         Some(Policy::Ask) => {
             let question = FindSessionQuestion { identity: name.to_vec(), single_use };
             match flow.ask(Question::FindSession(question)).await {
-                Answer::Session(bytes) => (bytes, false),
+                Answer::Session(bytes) => {
+                    now = config.common.clock.now();
+                    (bytes, false)
+                }
                 _ => return Err(wrong_answer()),
             }
         }
     };
     let session = bytes.and_then(|bytes| read(bytes, Session::from_stored_bytes));
-    Ok(session.map(|session| Found { session, is_stored }))
+    Ok(session.map(|session| Found { session, is_stored, now }))
 }
 
 fn read(
@@ -77,6 +83,7 @@ pub(crate) fn belongs(
     config: &ServerConfig,
     version: ProtocolVersion,
     server_name: Option<&str>,
+    now: UnixTime,
 ) -> bool {
     session.version == version
         && session.context == *config.resumption.context_for(session)
@@ -84,7 +91,7 @@ pub(crate) fn belongs(
             || session.server_name.as_deref() == server_name)
         && config.common.allows(session)
         && serves(session, config, server_name)
-        && session.is_fresh(config.common.clock.now())
+        && session.is_fresh(now)
         && names_peer(session, config)
 }
 
@@ -119,7 +126,7 @@ pub(crate) async fn still_trusted(
     if !session.has_peer() || !config.resumption.verify_again {
         return Ok(true);
     }
-    let chain = core::mem::take(&mut session.peer_chain);
+    let chain = core::mem::take(&mut session.peer_chain).into_vec();
     let shown = Shown {
         raw_public_key: session.peer_raw_public_key.take(),
         // TLS 1.2 has no way to ask clients.
@@ -129,7 +136,7 @@ pub(crate) async fn still_trusted(
         ..Shown::chain(Side::Client, chain)
     };
     let verdict = identity::judge(flow, verifier, &shown, None, config.common.clock.now()).await?;
-    session.peer_chain = shown.chain;
+    session.peer_chain = shown.chain.into();
     session.peer_raw_public_key = shown.raw_public_key;
     session.ocsp_response = shown.ocsp_response;
     session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
@@ -153,7 +160,7 @@ pub(crate) fn template(
     session.across_names =
         config.resumption.across_names && facts.version == ProtocolVersion::TLS1_3;
     if config.resumption.digests_only {
-        session.peer_chain.clear();
+        session.peer_chain = Chain::default();
         session.ocsp_response = None;
         session.signed_certificate_timestamps = None;
     }

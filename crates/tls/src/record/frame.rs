@@ -28,6 +28,7 @@ pub(crate) enum Expect {
 }
 
 /// The first record in `bytes`, or `None` if more bytes are needed.
+#[inline(always)]
 pub(crate) fn first(bytes: &[u8], expect: Expect, protected: bool) -> Result<Option<Frame>, Error> {
     let Some(header) = bytes.first_chunk::<{ limits::HEADER }>() else {
         return Ok(None);
@@ -71,6 +72,7 @@ pub(crate) fn first(bytes: &[u8], expect: Expect, protected: bool) -> Result<Opt
     Ok(Some(Frame { content_type: header.content_type, total }))
 }
 
+#[cold]
 fn looks_like_http(bytes: &[u8]) -> bool {
     [&b"GET "[..], b"POST", b"HEAD", b"PUT ", b"HTTP", b"CONN"]
         .iter()

@@ -117,6 +117,7 @@ impl Opener {
     }
 
     /// The first whole record in `bytes`.
+    #[inline(always)]
     pub(crate) fn frame(&self, bytes: &[u8]) -> Result<Option<Frame>, Error> {
         frame::first(bytes, self.expect, self.is_protected())
     }

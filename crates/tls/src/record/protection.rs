@@ -125,6 +125,7 @@ impl Protection {
     }
 
     /// Bytes that protection adds to a fragment, the inner content type included.
+    #[inline]
     pub(crate) fn overhead(&self) -> usize {
         match self.construction {
             Construction::Tls13 => 1 + TAG_LEN,
@@ -136,6 +137,11 @@ impl Protection {
     /// Records protected so far.
     pub(crate) fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Whether the key is at hand, and not [nearly spent](Self::nearly_spent).
+    pub(crate) fn is_ready(&self) -> bool {
+        self.key.is_some() && !self.nearly_spent()
     }
 
     /// Whether this key may seal only few more records. RFC 9846 5.5
@@ -154,6 +160,7 @@ impl Protection {
     /// Seals `plaintext` and `inner` (TLS 1.3: content type and padding) behind the header in `out`.
     ///
     /// `out` is exactly the record; its five header bytes are already written.
+    #[inline(always)]
     pub(crate) fn seal(
         &mut self,
         content_type: ContentType,
@@ -188,6 +195,7 @@ impl Protection {
     }
 
     /// Opens `record` (header included) in place; the plaintext's place within `record`.
+    #[inline(always)]
     pub(crate) fn open(
         &mut self,
         content_type: ContentType,
@@ -222,6 +230,7 @@ impl Protection {
     }
 
     /// Opens `record` into `out`; how many bytes were written. TLS 1.3: inner type and padding included.
+    #[inline(always)]
     pub(crate) fn open_into(
         &mut self,
         content_type: ContentType,
@@ -268,27 +277,28 @@ fn whole_iv(write_iv: &[u8]) -> [u8; 12] {
 }
 
 /// Sequence numbers never wrap. RFC 9846 5.3
+#[inline]
 fn next_sequence(sequence: u64) -> Result<u64, Error> {
     sequence.checked_add(1).ok_or(Local::KeyExhausted.into())
 }
 
+/// The IV xor the sequence number, both as numbers of its length. RFC 9846 5.3
+#[inline]
 fn xor_nonce(iv: &[u8; 12], sequence: u64) -> [u8; 12] {
-    let mut nonce = *iv;
-    for (byte, with) in nonce.iter_mut().skip(4).zip(sequence.to_be_bytes()) {
-        *byte ^= with;
-    }
-    nonce
+    let [a, b, c, d, rest @ ..] = *iv;
+    let [e, f, g, h, i, j, k, l] = (u64::from_ne_bytes(rest) ^ sequence.to_be()).to_ne_bytes();
+    [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
+#[inline]
 fn explicit_nonce(iv: &[u8; 12], explicit: [u8; EXPLICIT_NONCE]) -> [u8; 12] {
-    let mut nonce = *iv;
-    for (byte, with) in nonce.iter_mut().skip(4).zip(explicit) {
-        *byte = with;
-    }
-    nonce
+    let [a, b, c, d, ..] = *iv;
+    let [e, f, g, h, i, j, k, l] = explicit;
+    [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
 /// RFC 5246 6.2.3.3
+#[inline]
 fn tls12_aad(sequence: u64, content_type: ContentType, length: usize) -> [u8; 13] {
     let s = sequence.to_be_bytes();
     let [.., high, low] = length.to_be_bytes();

@@ -80,6 +80,11 @@ impl Sealer {
         self.protection.as_ref().is_some_and(Protection::nearly_spent)
     }
 
+    /// Whether there is a key that many more records can be sealed under, and at once.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.protection.as_ref().is_some_and(Protection::is_ready)
+    }
+
     /// The key and its place, to be parked and woken.
     pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
         self.protection.as_mut()
@@ -106,25 +111,25 @@ impl Sealer {
         plaintext: &[u8],
         out: &mut [u8],
     ) -> Result<(usize, usize), Error> {
+        let (overhead, most) = (self.overhead(), usize::from(self.max_fragment));
         let (mut rest, mut room) = (plaintext, out);
-        let (mut consumed, mut written) = (0_usize, 0_usize);
-        while !rest.is_empty() {
-            let fits = room.len().saturating_sub(self.overhead());
-            let length = rest.len().min(usize::from(self.max_fragment)).min(fits);
-            let Some((fragment, after)) = rest.split_at_checked(length) else { break };
+        let mut written = 0_usize;
+        loop {
+            let fits = room.len().saturating_sub(overhead);
+            let length = rest.len().min(most).min(fits);
             if length == 0 {
                 break;
             }
             // Padding goes as far as there is room: for the data there is. RFC 9846 5.4
-            let total = self.padded_length(length).min(room.len());
+            let padding = self.padding_for(length).min(fits.saturating_sub(length));
+            let total = overhead.saturating_add(length).saturating_add(padding);
+            let Some((fragment, after)) = rest.split_at_checked(length) else { break };
             let Some((record, left)) = room.split_at_mut_checked(total) else { break };
-            self.seal_record(content_type, fragment, record)?;
-            rest = after;
-            room = left;
-            consumed = consumed.saturating_add(length);
+            self.seal_record(content_type, fragment, padding, record)?;
+            (rest, room) = (after, left);
             written = written.saturating_add(total);
         }
-        Ok((consumed, written))
+        Ok((plaintext.len().saturating_sub(rest.len()), written))
     }
 
     /// Seals all of `plaintext` onto the end of `out`. Only application data is padded.
@@ -135,14 +140,15 @@ impl Sealer {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         for fragment in plaintext.chunks(usize::from(self.max_fragment)) {
-            let total = match content_type {
-                ContentType::APPLICATION_DATA => self.padded_length(fragment.len()),
-                _ => self.record_length(fragment.len()),
+            let padding = match content_type {
+                ContentType::APPLICATION_DATA => self.padding_for(fragment.len()),
+                _ => 0,
             };
+            let total = self.record_length(fragment.len()).saturating_add(padding);
             let start = out.len();
             out.resize(start.saturating_add(total), 0);
             let record = out.get_mut(start..).ok_or(Local::Encode)?;
-            self.seal_record(content_type, fragment, record)?;
+            self.seal_record(content_type, fragment, padding, record)?;
         }
         Ok(())
     }
@@ -152,14 +158,15 @@ impl Sealer {
         protection.saturating_add(limits::HEADER)
     }
 
-    /// One record; what `record` is longer than the fragment needs becomes padding.
+    /// One record, of exactly the length that takes.
+    #[inline(always)]
     fn seal_record(
         &mut self,
         content_type: ContentType,
         fragment: &[u8],
+        padding: usize,
         record: &mut [u8],
     ) -> Result<(), Error> {
-        let padding = record.len().saturating_sub(self.record_length(fragment.len()));
         let body = record.len().saturating_sub(limits::HEADER);
         let length = u16::try_from(body).map_err(|_| Local::Encode)?.to_be_bytes();
         let (header, rest) =
@@ -179,22 +186,35 @@ impl Sealer {
         if padding == 0 {
             return protection.seal(content_type, fragment, &[content_type.0], record);
         }
-        let mut inner = [0_u8; 1 + MAX_PADDING_BLOCK];
-        if let Some(first) = inner.first_mut() {
-            *first = content_type.0;
-        }
-        let inner = inner.get(..padding.saturating_add(1)).ok_or(Local::Encode)?;
-        protection.seal(content_type, fragment, inner, record)
+        seal_padded(protection, content_type, fragment, padding, record)
     }
 
     fn padding_for(&self, length: usize) -> usize {
-        let tls13 = self.protection.as_ref().map(Protection::construction);
-        let (Padding::Block(block), Some(Construction::Tls13)) = (self.padding, tls13) else {
+        let Padding::Block(block) = self.padding else { return 0 };
+        if self.protection.as_ref().map(Protection::construction) != Some(Construction::Tls13) {
             return 0;
-        };
+        }
         let block = usize::from(block).min(MAX_PADDING_BLOCK);
         let room = usize::from(self.max_fragment).saturating_sub(length);
         let over = length.checked_rem(block).unwrap_or(0);
         if over == 0 && length > 0 { 0 } else { block.saturating_sub(over).min(room) }
     }
+}
+
+/// Apart from the others, so that only padded records need the room.
+#[cold]
+#[inline(never)]
+fn seal_padded(
+    protection: &mut Protection,
+    content_type: ContentType,
+    fragment: &[u8],
+    padding: usize,
+    record: &mut [u8],
+) -> Result<(), Error> {
+    let mut inner = [0_u8; 1 + MAX_PADDING_BLOCK];
+    if let Some(first) = inner.first_mut() {
+        *first = content_type.0;
+    }
+    let inner = inner.get(..padding.saturating_add(1)).ok_or(Local::Encode)?;
+    protection.seal(content_type, fragment, inner, record)
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Keys in the order they came, each with a value.
 pub(super) struct Aged<K: ?Sized, V> {
-    entries: HashMap<Arc<K>, Entry<V>>,
+    entries: HashMap<Arc<K>, Entry<K, V>>,
     /// Oldest first. What left the map or came again stays here for a while, with a number that is no
     /// longer that of its entry.
     order: VecDeque<(u64, Arc<K>)>,
@@ -18,7 +18,8 @@ pub(super) struct Aged<K: ?Sized, V> {
     capacity: usize,
 }
 
-struct Entry<V> {
+struct Entry<K: ?Sized, V> {
+    key: Arc<K>,
     value: V,
     number: u64,
 }
@@ -46,22 +47,25 @@ where
         }
         let number = self.number();
         self.order.push_back((number, Arc::clone(&key)));
-        self.entries.insert(key, Entry { value, number });
+        self.entries.insert(Arc::clone(&key), Entry { key, value, number });
         if self.entries.len() > self.capacity {
             self.remove_oldest();
         }
         self.tidy();
     }
 
-    /// Makes `key`, if it is here, the newest.
-    pub(super) fn renew(&mut self, key: &K) {
-        let number = self.number();
-        let Some((shared, _)) = self.entries.get_key_value(key) else { return };
-        self.order.push_back((number, Arc::clone(shared)));
-        if let Some(entry) = self.entries.get_mut(key) {
-            entry.number = number;
-        }
+    /// Makes `key`, if it is here, the newest, and shows its value.
+    pub(super) fn renew(&mut self, key: &K) -> Option<&mut V> {
         self.tidy();
+        let newest = self.next;
+        let entry = self.entries.get_mut(key)?;
+        // Of many visits in a row to the same one, only the first makes it newer.
+        if entry.number != newest {
+            self.next = newest.wrapping_add(1);
+            entry.number = self.next;
+            self.order.push_back((entry.number, Arc::clone(&entry.key)));
+        }
+        Some(&mut entry.value)
     }
 
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
@@ -117,7 +121,7 @@ where
 }
 
 fn is_current<K: Hash + Eq + ?Sized, V>(
-    entries: &HashMap<Arc<K>, Entry<V>>,
+    entries: &HashMap<Arc<K>, Entry<K, V>>,
     number: u64,
     key: &K,
 ) -> bool
@@ -159,8 +163,9 @@ mod tests {
     fn what_comes_again_or_is_renewed_is_the_newest() {
         let mut aged = filled(3, &["a", "b", "c", "a"]);
         assert_eq!((keys(&aged), aged.get("a")), (vec!["b", "c", "a"], Some(&3)));
-        aged.renew("b");
-        aged.renew("absent");
+        assert_eq!(aged.renew("b"), Some(&mut 1));
+        assert_eq!(aged.renew("b"), Some(&mut 1));
+        assert_eq!(aged.renew("absent"), None);
         assert_eq!(keys(&aged), ["c", "a", "b"]);
         aged.insert("d".into(), 9);
         assert_eq!(keys(&aged), ["a", "b", "d"]);

@@ -6,14 +6,16 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pki_types::{ServerName, UnixTime};
+use tercel_crypto::lock::{Mutex, MutexGuard};
 use tercel_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::aged::Aged;
+use super::client_value::ClientSession;
 use super::kept::Kept;
 
 /// Where a client keeps sessions.
@@ -33,12 +35,26 @@ pub trait ClientSessionStore: Send + Sync {
 
     /// Takes the newest session out: used twice, a ticket would link the connections. RFC 9846 C.4
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
+
+    /// [`Self::put`] for a store that can keep the value itself. By default its bytes are put.
+    fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
+        if let Some(bytes) = session.to_bytes() {
+            self.put(key, bytes, expires);
+        }
+    }
+
+    /// [`Self::take`] for a store that can keep the value itself. By default it is made of the bytes taken, which are
+    /// then wiped.
+    fn take_session(&self, key: &ClientSessionKey, now: UnixTime) -> Option<ClientSession> {
+        let bytes = Zeroizing::new(self.take(key, now)?);
+        ClientSession::from_bytes(&bytes)
+    }
 }
 
 /// What two connections must have in common for one to resume the other's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSessionKey {
-    server_name: ServerName<'static>,
+    pub(crate) server_name: ServerName<'static>,
     port: Option<u16>,
     configuration: [u8; 32],
 }
@@ -110,7 +126,33 @@ pub struct ClientMemoryStore {
     sessions_each: usize,
 }
 
-type Servers = Aged<ClientSessionKey, VecDeque<Kept>>;
+type Servers = Aged<ClientSessionKey, Sessions>;
+
+/// A server's, oldest first. Who has none left keeps the place while it is one of those heard of last.
+type Sessions = VecDeque<Kept<Form>>;
+
+/// A session in the form in which it came.
+enum Form {
+    Bytes(Zeroizing<Vec<u8>>),
+    Value(ClientSession),
+}
+
+impl Form {
+    /// The bytes, or at least as many as there are.
+    fn room(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Value(session) => session.room(),
+        }
+    }
+
+    fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.clone()),
+            Self::Value(session) => session.to_bytes().map(Zeroizing::new),
+        }
+    }
+}
 
 impl ClientMemoryStore {
     /// Room for `servers` servers and `sessions_each` sessions, 255 at most, of each.
@@ -125,16 +167,17 @@ impl ClientMemoryStore {
     #[must_use]
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let servers = self.lock();
-        let length = servers.iter().fold(2, |sum, (key, sessions)| {
+        let some = || servers.iter().filter(|(_, sessions)| !sessions.is_empty());
+        let length = some().fold(2, |sum, (key, sessions)| {
             sessions.iter().fold(longest_head(key).saturating_add(sum), |sum, kept| {
-                sum.saturating_add(kept.session().len()).saturating_add(8 + 3)
+                sum.saturating_add(kept.session().room()).saturating_add(8 + 3)
             })
         });
         // With room for all, so that growing leaves no copy behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(length));
         let mut writer = Writer::new(&mut bytes);
         writer.u16(VERSION);
-        for (key, sessions) in servers.iter() {
+        for (key, sessions) in some() {
             write_server(&mut writer, key, sessions);
         }
         bytes
@@ -179,14 +222,14 @@ impl ClientMemoryStore {
     }
 }
 
-impl ClientSessionStore for ClientMemoryStore {
-    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
-        let kept = Kept::new(session, expires);
-        if self.sessions_each == 0 || kept.session().len() > MAX_SESSION {
+impl ClientMemoryStore {
+    fn keep(&self, key: &ClientSessionKey, session: Form, expires: UnixTime) {
+        if self.sessions_each == 0 || session.room() > MAX_SESSION {
             return;
         }
+        let kept = Kept::new(session, expires);
         let mut servers = self.lock();
-        let Some(sessions) = servers.get_mut(key) else {
+        let Some(sessions) = servers.renew(key) else {
             servers.insert(Arc::new(key.clone()), VecDeque::from([kept]));
             return;
         };
@@ -194,20 +237,40 @@ impl ClientSessionStore for ClientMemoryStore {
             sessions.pop_front();
         }
         sessions.push_back(kept);
-        servers.renew(key);
     }
 
-    fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>> {
+    fn newest(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Form> {
         let mut servers = self.lock();
         let sessions = servers.get_mut(key)?;
         let mut taken = None;
         while taken.is_none() && !sessions.is_empty() {
             taken = sessions.pop_back().filter(|kept| kept.is_fresh(now));
         }
-        if sessions.is_empty() {
-            servers.remove(key);
-        }
         taken.map(Kept::into_session)
+    }
+}
+
+impl ClientSessionStore for ClientMemoryStore {
+    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
+        self.keep(key, Form::Bytes(Zeroizing::new(session)), expires);
+    }
+
+    fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>> {
+        match self.newest(key, now)? {
+            Form::Bytes(mut bytes) => Some(core::mem::take(&mut *bytes)),
+            Form::Value(session) => session.to_bytes(),
+        }
+    }
+
+    fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
+        self.keep(key, Form::Value(session), expires);
+    }
+
+    fn take_session(&self, key: &ClientSessionKey, now: UnixTime) -> Option<ClientSession> {
+        match self.newest(key, now)? {
+            Form::Bytes(bytes) => ClientSession::from_bytes(&bytes),
+            Form::Value(session) => Some(session),
+        }
     }
 }
 
@@ -252,12 +315,13 @@ impl std::error::Error for SavedSessionsError {}
 /// version 2 = 0001, then of each server, oldest first:
 /// key, see [`ClientSessionKey::write`] | count 1 | count * (expires 8 | session 3..)
 /// ```
-fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &VecDeque<Kept>) {
+fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sessions) {
+    let bytes = |kept: &Kept<Form>| Some((kept.session().to_bytes()?, kept.expires()));
     key.write(writer);
-    writer.u8(u8::try_from(sessions.len()).unwrap_or(u8::MAX));
-    for kept in sessions.iter().take(MAX_SESSIONS_EACH) {
-        writer.u64(kept.expires().as_secs());
-        writer.opaque24(kept.session());
+    writer.u8(u8::try_from(sessions.iter().filter_map(bytes).count()).unwrap_or(u8::MAX));
+    for (session, expires) in sessions.iter().filter_map(bytes).take(MAX_SESSIONS_EACH) {
+        writer.u64(expires.as_secs());
+        writer.opaque24(&session);
     }
 }
 

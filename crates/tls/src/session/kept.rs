@@ -1,20 +1,18 @@
-//! A session in a store: wiped when it goes, of no use once it has expired.
+//! A session in a store: of no use once it has expired.
 //!
-//! Must not know: who keeps it. Next: [`super::store`], [`super::client_store`].
-
-use std::mem;
+//! Must not know: who keeps it, and in which form: each wipes itself when it goes. Next: [`super::store`],
+//! [`super::client_store`].
 
 use pki_types::UnixTime;
-use zeroize::Zeroizing;
 
-pub(super) struct Kept {
-    session: Zeroizing<Vec<u8>>,
+pub(super) struct Kept<S> {
+    session: S,
     expires: UnixTime,
 }
 
-impl Kept {
-    pub(super) fn new(session: Vec<u8>, expires: UnixTime) -> Self {
-        Self { session: Zeroizing::new(session), expires }
+impl<S> Kept<S> {
+    pub(super) fn new(session: S, expires: UnixTime) -> Self {
+        Self { session, expires }
     }
 
     /// Whether it may still be used; at the moment it expires it may not.
@@ -26,12 +24,11 @@ impl Kept {
         self.expires
     }
 
-    pub(super) fn session(&self) -> &[u8] {
+    pub(super) fn session(&self) -> &S {
         &self.session
     }
 
-    /// The session itself, not a copy; wiping it is the caller's business from here on.
-    pub(super) fn into_session(mut self) -> Vec<u8> {
-        mem::take(&mut *self.session)
+    pub(super) fn into_session(self) -> S {
+        self.session
     }
 }

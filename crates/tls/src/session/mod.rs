@@ -4,7 +4,9 @@
 //! [`client_store`] for clients, [`replay_guard`] for early data; `ticket/` if the client keeps them.
 
 mod aged;
+pub(crate) mod chain;
 pub(crate) mod client_store;
+pub(crate) mod client_value;
 mod kept;
 pub(crate) mod parts;
 pub(crate) mod replay_guard;

@@ -3,7 +3,9 @@
 //! For: threads that seldom meet. Must not know: what is in a part. Next: [`super::store`].
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+
+use tercel_crypto::lock::{Mutex, MutexGuard};
 
 /// Parts chosen by a keyed hash, so that no peer can choose ids that crowd one part.
 pub(super) struct Shards<T> {

@@ -7,18 +7,19 @@
 
 use core::time::Duration;
 
-use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
 use tercel_wire::{
     CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
 };
-use zeroize::Zeroizing;
 
+use super::chain::Chain;
 use super::parts::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
 use crate::connection::facts::{Facts, UsedKey};
 use crate::keys::suite::{self, Suite};
+use crate::keys::tls12::MainSecret12;
 
 /// A session that can be resumed.
 pub(crate) struct Session {
@@ -26,6 +27,9 @@ pub(crate) struct Session {
     pub(crate) suite: &'static Suite,
     /// TLS 1.3: the pre-shared key. TLS 1.2: the main secret.
     pub(crate) secret: Secret,
+    /// Client, TLS 1.2: the main secret made ready, once it was needed. Not part of the bytes; in a box, for room without a
+    /// value in it may bring what lay there before.
+    pub(crate) ready: Option<Box<MainSecret12>>,
     /// TLS 1.2: whether the main secret is the extended one. RFC 7627 5.3
     pub(crate) extended: bool,
     /// Seconds since the epoch at which the ticket was made.
@@ -54,15 +58,15 @@ pub(crate) struct Session {
     pub(crate) by_ticket: bool,
     /// The external pre-shared key behind it, which stands for the peer.
     pub(crate) pre_shared_key: Option<UsedKey>,
-    pub(crate) peer_chain: Vec<CertificateDer<'static>>,
+    pub(crate) peer_chain: Chain,
+    /// Client: seconds since the epoch at which the server's certificate ends, once somebody has looked.
+    pub(crate) chain_ends: Option<u64>,
     /// What the peer showed in place of a chain. RFC 7250
     pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     /// SHA-256 of the peer's certificate, in place of its chain.
     pub(crate) peer_certificate_digest: Option<[u8; 32]>,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
-    /// Client, TLS 1.2: the bytes it was read from, which go back into the store if nothing changes.
-    pub(crate) stored: Option<Zeroizing<Vec<u8>>>,
 }
 
 /// The form of the bytes; another number is another form and is not read.
@@ -83,6 +87,7 @@ impl Session {
             version: facts.version,
             suite,
             secret: Secret::new(&[]),
+            ready: None,
             extended: facts.extended_main_secret,
             created: now,
             authenticated: authenticated.unwrap_or(now),
@@ -100,26 +105,26 @@ impl Session {
             by_ticket: false,
             pre_shared_key: facts.used_key().cloned(),
             peer_chain: facts.peer_chain.clone(),
+            chain_ends: None,
             peer_raw_public_key: facts.peer_raw_public_key.clone(),
             peer_certificate_digest: facts.peer_certificate_digest().copied(),
             ocsp_response: None,
             signed_certificate_timestamps: None,
-            stored: None,
         }
     }
 
-    /// What the facts of a resumed handshake take over from the first one. The secret is wiped where it lies.
-    pub(crate) fn into_facts(self: Box<Self>, facts: &mut Facts) {
+    /// What the facts of a resumed handshake take over from the first one.
+    pub(crate) fn tell(&self, facts: &mut Facts) {
         facts.server_certificate_type = self.server_certificate_type();
         facts.peer_signature_scheme = self.peer_signature_scheme;
-        if let Some(key) = self.pre_shared_key {
-            facts.set_pre_shared_key(key);
+        if let Some(key) = &self.pre_shared_key {
+            facts.set_pre_shared_key(key.clone());
         }
-        facts.peer_chain = self.peer_chain;
-        facts.peer_raw_public_key = self.peer_raw_public_key;
+        facts.peer_chain.clone_from(&self.peer_chain);
+        facts.peer_raw_public_key.clone_from(&self.peer_raw_public_key);
         facts.set_peer_certificate_digest(self.peer_certificate_digest);
-        facts.ocsp_response = self.ocsp_response;
-        facts.signed_certificate_timestamps = self.signed_certificate_timestamps;
+        facts.ocsp_response.clone_from(&self.ocsp_response);
+        facts.signed_certificate_timestamps.clone_from(&self.signed_certificate_timestamps);
     }
 
     /// The form of the certificate that the server showed.
@@ -182,7 +187,7 @@ impl Session {
     }
 
     /// At least the bytes of either form, from the start: what grows leaves its secret behind.
-    fn room(&self) -> usize {
+    pub(super) fn room(&self) -> usize {
         let of_chain =
             self.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
         let parts = [
@@ -234,6 +239,7 @@ impl Session {
             version,
             suite,
             secret,
+            ready: None,
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
             across_names: flags & 4 != 0,
@@ -250,7 +256,8 @@ impl Session {
             context: r.opaque8().ok()?.to_vec(),
             identity: r.opaque16().ok()?.to_vec(),
             pre_shared_key: read_used_key(&mut r)?,
-            peer_chain: read_chain(&mut r)?,
+            peer_chain: read_chain(&mut r)?.into(),
+            chain_ends: None,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
             peer_certificate_digest: match r.opaque8().ok()? {
                 [] => None,
@@ -258,7 +265,6 @@ impl Session {
             },
             ocsp_response: not_empty(r.opaque24().ok()?),
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
-            stored: None,
         };
         r.expect_end().ok()?;
         Some(Box::new(session))

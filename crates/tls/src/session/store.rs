@@ -4,8 +4,10 @@
 //! what is in a session. Next: `ticket/`, for servers that would rather keep nothing.
 
 use core::fmt;
+use core::mem;
 
 use pki_types::UnixTime;
+use zeroize::Zeroizing;
 
 use super::aged::Aged;
 use super::kept::Kept;
@@ -35,7 +37,7 @@ pub struct MemoryStore {
     capacity: usize,
 }
 
-type Part = Aged<[u8], Kept>;
+type Part = Aged<[u8], Kept<Zeroizing<Vec<u8>>>>;
 
 impl MemoryStore {
     /// Room for `capacity` sessions at most.
@@ -66,13 +68,14 @@ impl MemoryStore {
 impl SessionStore for MemoryStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
         if let Some(mut part) = self.parts.lock(id) {
-            part.insert(id.into(), Kept::new(session, expires));
+            part.insert(id.into(), Kept::new(Zeroizing::new(session), expires));
         }
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         let kept = self.in_part(id, now, |part| part.remove(id))?;
-        kept.is_fresh(now).then(|| kept.into_session())
+        // Wiping it is the caller's business from here on.
+        kept.is_fresh(now).then(|| mem::take(&mut *kept.into_session()))
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {

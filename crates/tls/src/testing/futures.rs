@@ -4,12 +4,11 @@
 //! Must not know: what they do. Next: `handshake/coroutine.rs`.
 
 use super::adversary::any_scene;
-use crate::handshake::client_session::Destination;
-use crate::handshake::coroutine::Mailbox;
-use crate::handshake::flow::{Flow, Post};
+use crate::handshake::flow::Flow;
 use crate::handshake::measure::future_sizes;
 use crate::handshake::{Handshake, hello};
-use crate::{Answer, Connection, Next, Question, Receiver, Sender, Stream};
+use crate::session::client_store::ClientSessionKey;
+use crate::{Answer, ClientSession, Connection, Next, Question, Receiver, Sender, Stream};
 
 /// More than this belongs in a box of its own.
 const MOST: usize = 4096;
@@ -20,10 +19,9 @@ const MOST_SILENT: usize = 2048;
 #[test]
 fn a_handshake_future_is_small() {
     let scene = any_scene();
-    let flow = || Flow::new(Mailbox::new(Post::default()));
-    let to = Destination { name: "localhost".try_into().unwrap(), port: None };
-    let client = hello::client(flow(), scene.client(), to);
-    let server = hello::server(flow(), scene.server());
+    let to = ClientSessionKey::new("localhost".try_into().unwrap(), None, [0; 32]);
+    let client = hello::client(Flow::default(), scene.client(), to);
+    let server = hello::server(Flow::default(), scene.server());
     let sizes = future_sizes();
     let measured = |name| sizes.iter().find(|(each, _)| *each == name).map(|(_, size)| *size);
     assert_eq!(measured("client"), Some(size_of_val(&client)));
@@ -45,5 +43,6 @@ fn what_the_caller_holds_can_go_to_another_thread() {
     send::<Connection>();
     send::<Sender>();
     send::<Receiver>();
+    send::<ClientSession>();
     send::<Stream<std::net::TcpStream>>();
 }

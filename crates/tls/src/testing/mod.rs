@@ -7,5 +7,6 @@
 mod adversary;
 mod futures;
 mod late_authentication;
+mod renewed_tickets;
 mod spent_keys;
 mod traces;

@@ -7,6 +7,7 @@ use tercel_wire::{ContentType, ProtocolVersion};
 
 use super::adversary::connected;
 use crate::config::policy::Side;
+use crate::connection::sender::Sender;
 use crate::error::{Error, Local};
 use crate::record::frame::Expect;
 use crate::record::limits;
@@ -14,6 +15,16 @@ use crate::record::opener::Opener;
 
 #[test]
 fn a_key_is_replaced_before_its_limit() {
+    a_spent_key_is_replaced_by(|sender, out| sender.seal_to(b"data", out).unwrap());
+    a_spent_key_is_replaced_by(|sender, out| {
+        let mut room = [0; 1000];
+        let sealed = sender.seal(b"data", &mut room).unwrap();
+        assert_eq!(sealed.consumed, 4);
+        out.extend_from_slice(&room[..sealed.written]);
+    });
+}
+
+fn a_spent_key_is_replaced_by(seal: impl Fn(&mut Sender, &mut Vec<u8>)) {
     let mut connection = connected(Side::Client, ProtocolVersion::TLS1_3);
     let spent = limits::AES_GCM_RECORDS_PER_KEY;
     let secret = connection.sender.keys().unwrap().traffic_secret().unwrap().duplicate();
@@ -25,7 +36,7 @@ fn a_key_is_replaced_before_its_limit() {
 
     let mut out = Vec::new();
     connection.sender.sealer().unwrap().protection_mut().unwrap().set_sequence(spent);
-    connection.sender.seal_to(b"data", &mut out).unwrap();
+    seal(&mut connection.sender, &mut out);
     assert_eq!(connection.sender.sequence(), 1);
 
     // A KeyUpdate that asks for none in return, under the old key.

@@ -49,6 +49,12 @@ impl RotatingTickets {
         Self::with_limit(period, sealing::SEALS, process::id(), now)
     }
 
+    /// Since when the key that sealed last has been sealing: for those who watch that keys are replaced.
+    #[must_use]
+    pub fn seals_since(&self) -> UnixTime {
+        UnixTime::since_unix_epoch(Duration::from_secs(self.keys.load().current.began))
+    }
+
     fn with_limit(
         period: u32,
         limit: u64,

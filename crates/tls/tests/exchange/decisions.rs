@@ -18,7 +18,7 @@ use tercel::{
     Policy, ServerConfig, VerifyPeer,
 };
 
-use crate::identity::{Kind, NAME, client, credential_for, server};
+use crate::identity::{Kind, NAME, client, credential_for, roots, server};
 use crate::pair::{Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -257,4 +257,14 @@ fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
     if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
         bytes[at..at + from.len()].copy_from_slice(to);
     }
+}
+
+/// What else a verifier decides by has no fingerprint, so its sessions are for nobody else.
+#[test]
+fn only_who_decides_by_roots_alone_has_a_fingerprint() {
+    let of_roots = ChainPolicy::new(roots()).unwrap();
+    assert_eq!(of_roots.fingerprint(), Some(roots().fingerprint()));
+    assert_eq!(of_roots.fingerprint(), of_roots.fingerprint());
+    let verifier = ChainVerifier::builder(Arc::new(roots())).build().unwrap();
+    assert_eq!(ChainPolicy::with_verifier(verifier).fingerprint(), None);
 }

@@ -28,6 +28,8 @@ fn close_notify_ends_reading() {
             assert_eq!(wire.len(), length, "a second close says nothing");
             let refused = from.connection.sender.seal_to(b"more", &mut wire);
             assert_eq!(refused, Err(Local::Closed.into()));
+            let refused = from.connection.sender.seal(b"more", &mut [0; 100]);
+            assert_eq!(refused, Err(Local::Closed.into()));
 
             assert_eq!(to.read(&wire, Delivery::Whole).unwrap(), b"last words");
             assert_eq!(to.connection.receiver.open(&mut to.received), Ok(Opened::Closed));
@@ -43,6 +45,7 @@ fn close_notify_ends_reading() {
                 from.read(&answer, Delivery::Whole).unwrap();
                 assert_eq!(from.connection.receiver.open(&mut from.received), Ok(Opened::Closed));
                 assert!(to.connection.sender.seal_to(b"goodbye", &mut answer).is_err());
+                assert!(to.connection.sender.seal(b"goodbye", &mut [0; 100]).is_err());
             }
         }
     }
@@ -97,6 +100,8 @@ fn an_alert_of_the_applications_choice_arrives() {
         let mut ends = connect(version);
         let mut wire = Vec::new();
         ends.server.connection.sender.abort(AlertDescription::INTERNAL_ERROR, &mut wire).unwrap();
+        let refused = ends.server.connection.sender.seal(b"more", &mut [0; 100]);
+        assert_eq!(refused, Err(Local::Closed.into()));
         let told = Error::AlertReceived(AlertDescription::INTERNAL_ERROR);
         assert_eq!(ends.client.read(&wire, Delivery::Whole), Err(told));
         // A fatal alert is not answered. RFC 9846 6.2

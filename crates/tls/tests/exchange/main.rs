@@ -18,6 +18,7 @@ mod forged;
 mod identity;
 mod ml_dsa;
 mod negotiation;
+mod nested;
 mod pair;
 mod parked;
 mod pending;

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{ClientAuth, Credential, Error, Peer, ServerConfig};
+use tercel::{ClientAuth, Credential, Error, Handshake, Peer, Received, ServerConfig};
 
 use crate::identity::{Kind, NAME, client, credential, credential_for, plain, server};
 use crate::pair::{Ends, Failure, Pair, records};
@@ -56,6 +56,27 @@ fn no_common_version_is_told() {
         let server = server().versions(&[theirs]).build().unwrap();
         let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
         refused_by_server(failure, AlertDescription::PROTOCOL_VERSION);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_hello_goes_before_its_version() {
+    let (_, server) = plain();
+    let groups_cut: &[u8] = &[0, 5, 0, 10, 0, 1, 0xff];
+    for (extensions, alert) in [
+        (&[][..], AlertDescription::PROTOCOL_VERSION),
+        (groups_cut, AlertDescription::DECODE_ERROR),
+    ] {
+        // A hello of TLS 1.1.
+        let suites_and_compression = [0, 2, 0xc0, 0x2f, 1, 0];
+        let body = [&[3, 2][..], &[7; 32], &[0], &suites_and_compression, extensions].concat();
+        let length = u8::try_from(body.len()).unwrap();
+        let mut received = Received::new();
+        received.extend(&[&[22, 3, 1, 0, length + 4, 1, 0, 0, length], &body[..]].concat());
+        let mut out = Vec::new();
+        let error = Handshake::server(server.clone()).advance(&mut received, &mut out).unwrap_err();
+        assert_eq!(error.alert(), Some(alert));
+        assert_eq!(out, [21, 3, 3, 0, 2, 2, alert.0]);
     }
 }
 

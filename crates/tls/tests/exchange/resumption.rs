@@ -9,7 +9,8 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     AdmitEarlyData, Answer, ClientAuth, ClientConfig, Clock, Connection, EarlyData, Handshake,
-    MemoryStore, Next, Policy, Question, Received, ReplayGuard, ServerConfig, Side,
+    Local, MemoryStore, Next, Peer, Policy, Question, Received, ReplayGuard, ServerConfig,
+    SessionStore, Side,
 };
 
 use crate::identity::{Kind, client, credential, roots, server};
@@ -155,6 +156,46 @@ fn an_old_session_is_not_resumed() {
         assert!(visit(&client, &server), "{version}");
         dial.turn(8 * 24 * 3600);
         assert!(!visit(&client, &server), "{version}");
+    }
+}
+
+/// A server's store for which it is always the beginning.
+struct Timeless(MemoryStore);
+
+const BEGINNING: UnixTime = UnixTime::since_unix_epoch(Duration::ZERO);
+
+impl SessionStore for Timeless {
+    fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
+        self.0.put(id, session, expires);
+    }
+
+    fn take(&self, id: &[u8], _: UnixTime) -> Option<Vec<u8>> {
+        self.0.take(id, BEGINNING)
+    }
+
+    fn get(&self, id: &[u8], _: UnixTime) -> Option<Vec<u8>> {
+        self.0.get(id, BEGINNING)
+    }
+
+    fn remove(&self, id: &[u8]) {
+        self.0.remove(id);
+    }
+}
+
+#[test]
+fn a_server_believes_its_own_clock_about_a_sessions_age() {
+    for version in VERSIONS {
+        for (seconds, resumes) in [(7199, true), (7200, false)] {
+            let dial = Dial::new();
+            let slow: Arc<dyn Clock> = Dial::new();
+            let client = client().versions(&[version]).clock(slow).build().unwrap();
+            let store = Policy::Here(Arc::new(Timeless(MemoryStore::new(10))) as _);
+            let server = server().without_tickets().session_store(store).session_lifetime(7200);
+            let server = server.clock(dial.clone()).build().unwrap();
+            assert!(!visit(&client, &server));
+            dial.turn(seconds);
+            assert_eq!(visit(&client, &server), resumes, "{version}, after {seconds} seconds");
+        }
     }
 }
 
@@ -405,6 +446,17 @@ fn early_data_with_an_age_that_does_not_fit_is_rejected() {
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
 }
 
+/// What was said early cannot be taken back. RFC 9846 E.3
+#[test]
+fn who_offered_early_data_takes_no_older_version() {
+    let client = client().early_data(true).build().unwrap();
+    let newer = server().early_data(100, guard()).build().unwrap();
+    early_visit(&client, &newer, b"early");
+    let older = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+    let failure = Pair::new(&client, &older, "server.example").connect().unwrap_err();
+    assert_eq!(failure.client, Some(Peer::WrongVersionForEarlyData.into()));
+}
+
 #[test]
 fn early_data_ends_at_its_limit() {
     let client = client().early_data(true).build().unwrap();
@@ -418,4 +470,9 @@ fn early_data_ends_at_its_limit() {
     sender.seal_to(&[7; 60], &mut out).unwrap();
     assert!(sender.seal_to(&[7; 60], &mut out).is_err());
     assert_eq!(sender.early_data_left(), Some(40));
+    // The other door lets through what there is room for.
+    let mut room = [0; 500];
+    let sealed = sender.seal(&[7; 60], &mut room).unwrap();
+    assert_eq!((sealed.consumed, sender.early_data_left()), (40, Some(0)));
+    assert_eq!(sender.seal(&[7; 60], &mut room), Err(Local::EarlyDataLimit.into()));
 }

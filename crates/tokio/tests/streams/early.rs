@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tercel::{Policy, ReplayGuard};
+use tercel::wire::ProtocolVersion;
+use tercel::{Handshake, Next, Opened, Policy, Received, ReplayGuard};
 use tercel_tokio::{Acceptor, Connector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
@@ -58,4 +59,86 @@ async fn early_data_that_is_not_admitted_is_left_to_be_sent_again() {
     assert!(near.stream.facts().resumed);
     assert_eq!(near.accepted, 0);
     assert!(far.take_early_data().is_empty());
+}
+
+#[tokio::test]
+async fn a_greeting_comes_before_the_client_has_finished() {
+    let greeting = vec![b'g'; 40_000];
+    let (mut near, far) = duplex(1 << 17);
+    let accepting = Acceptor::new(server().build().unwrap());
+    let sent = greeting.clone();
+    let accepted = tokio::spawn(async move {
+        let mut stream = accepting.accept_greeting(far, &sent).await.unwrap();
+        stream.write_all(b" and more").await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        answer
+    });
+    let mut handshake = Handshake::client(client().build().unwrap(), name());
+    let (mut received, mut out) = (Received::new(), Vec::new());
+    let mut connection = loop {
+        match handshake.advance(&mut received, &mut out).unwrap() {
+            Next::Connected(connection) => break connection,
+            Next::Receive => {}
+            other => panic!("{other:?}"),
+        }
+        near.write_all(&std::mem::take(&mut out)).await.unwrap();
+        let count = near.read(received.spare()).await.unwrap();
+        received.filled(count);
+    };
+    // The client's Finished is in `out`, and stays there for now.
+    let mut read = Vec::new();
+    while read.len() < greeting.len() {
+        match connection.receiver.open(&mut received).unwrap() {
+            Opened::Data(data) => read.extend_from_slice(data),
+            Opened::More => {
+                let count = near.read(received.spare()).await.unwrap();
+                received.filled(count);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(read == greeting);
+    assert!(!accepted.is_finished());
+    connection.sender.seal_to(b"thanks", &mut out).unwrap();
+    connection.sender.close(&mut out).unwrap();
+    near.write_all(&out).await.unwrap();
+    assert_eq!(accepted.await.unwrap(), b"thanks");
+}
+
+#[tokio::test]
+async fn a_greeting_goes_ahead_of_the_rest_in_both_versions() {
+    for version in [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3] {
+        let (near, far) = duplex(1 << 16);
+        let connector = Connector::new(client().versions(&[version]).build().unwrap());
+        let acceptor = Acceptor::new(server().build().unwrap());
+        let (near, far) =
+            tokio::join!(connector.connect(name(), near), acceptor.accept_greeting(far, b"hello"));
+        let (mut near, mut far) = (near.unwrap(), far.unwrap());
+        far.write_all(b" client").await.unwrap();
+        far.shutdown().await.unwrap();
+        let mut read = Vec::new();
+        near.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read, b"hello client", "{version:?}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_ports_are_kept_apart() {
+    let (client, acceptor) = (client().build().unwrap(), Acceptor::new(server().build().unwrap()));
+    let [any, one, other] = [
+        Connector::new(client.clone()),
+        Connector::new(client.clone()).at_port(443),
+        Connector::new(client).at_port(8443),
+    ];
+    for (connector, resumed) in
+        [(&one, false), (&other, false), (&any, false), (&one, true), (&other, true), (&any, true)]
+    {
+        let (near, far) = duplex(1 << 16);
+        let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+        let (mut near, mut far) = (near.unwrap(), far.unwrap());
+        assert_eq!(near.facts().resumed, resumed);
+        far.write_all(b"x").await.unwrap();
+        near.read_exact(&mut [0]).await.unwrap();
+    }
 }

@@ -24,3 +24,15 @@ async fn a_stream_that_waits_gives_its_buffers_back() {
     assert_eq!(waiting.bytes_current, 0);
     assert_eq!(waiting.count_total, 0, "a thread's buffers serve all its streams");
 }
+
+#[tokio::test]
+async fn bulk_is_read_four_records_at_a_time() {
+    let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 20).await;
+    for _ in 0..3 {
+        near.write_all(&vec![7; 4 << 14]).await.unwrap();
+    }
+    let mut piece = vec![0; (4 << 14) + 256];
+    for _ in 0..3 {
+        assert_eq!(far.read(&mut piece).await.unwrap(), 4 << 14);
+    }
+}

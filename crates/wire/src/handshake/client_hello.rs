@@ -4,8 +4,9 @@
 
 use crate::reader::not_empty;
 use crate::{
-    CipherSuite, ClientExtensions, CompressionMethod, DecodeError, EncodeError, ExtensionType,
-    HandshakeMessage, HandshakeType, List, ProtocolVersion, PskBinder, Reader, Writer,
+    CipherSuite, ClientExtensions, CompressionMethod, DecodeError, EncodeError, ExtensionBlock,
+    ExtensionType, HandshakeMessage, HandshakeType, List, ProtocolVersion, PskBinder, Reader,
+    Writer,
 };
 
 /// A ClientHello.
@@ -25,6 +26,27 @@ pub struct ClientHello<'a> {
     pub extensions_present: bool,
     /// The extensions.
     pub extensions: ClientExtensions<'a>,
+}
+
+/// The parts of a ClientHello that say which version is spoken. RFC 9846 4.3.1, RFC 7507 3
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientVersions<'a> {
+    /// [`ClientHello::legacy_version`].
+    pub legacy_version: ProtocolVersion,
+    /// [`ClientHello::cipher_suites`], among which a fallback is told.
+    pub cipher_suites: List<'a, CipherSuite>,
+    /// [`ClientExtensions::supported_versions`].
+    pub supported_versions: Option<List<'a, ProtocolVersion>>,
+}
+
+impl<'a> From<&ClientHello<'a>> for ClientVersions<'a> {
+    fn from(hello: &ClientHello<'a>) -> Self {
+        Self {
+            legacy_version: hello.legacy_version,
+            cipher_suites: hello.cipher_suites,
+            supported_versions: hello.extensions.supported_versions,
+        }
+    }
 }
 
 impl ClientHello<'_> {
@@ -61,6 +83,38 @@ impl ClientHello<'_> {
         }
         out.truncate(total);
         if fits { Ok(()) } else { Err(EncodeError::BinderLength) }
+    }
+}
+
+impl<'a> ClientHello<'a> {
+    /// What this body of a message says about versions. Nothing else in it is looked at, and may be malformed.
+    pub fn versions(body: &'a [u8]) -> Result<ClientVersions<'a>, DecodeError> {
+        let mut reader = Reader::new(body);
+        let legacy_version = ProtocolVersion(reader.u16()?);
+        reader.take(32)?;
+        read_session_id(&mut reader)?;
+        let cipher_suites = List::read16(&mut reader)?;
+        reader.opaque8()?;
+        let mut extensions = if reader.is_empty() { reader } else { reader.vec16()? };
+        let mut supported_versions = None;
+        while supported_versions.is_none() && !extensions.is_empty() {
+            let (kind, content) = (ExtensionType(extensions.u16()?), extensions.opaque16()?);
+            if kind == ExtensionType::SUPPORTED_VERSIONS {
+                supported_versions = Some(Reader::all(content, List::read8)?);
+            }
+        }
+        Ok(ClientVersions { legacy_version, cipher_suites, supported_versions })
+    }
+
+    /// The extensions in this body of a message, unopened: for a client that asks what it has sent.
+    pub fn extension_block(body: &'a [u8]) -> Result<ExtensionBlock<'a>, DecodeError> {
+        let mut reader = Reader::new(body);
+        reader.take(2 + 32)?;
+        read_session_id(&mut reader)?;
+        // Suites and compression methods.
+        reader.opaque16()?;
+        reader.opaque8()?;
+        ExtensionBlock::parse(if reader.is_empty() { &[] } else { reader.opaque16()? })
     }
 }
 
@@ -111,6 +165,7 @@ fn read_compression_methods<'a>(
     }
 }
 
+#[inline]
 fn read_extensions<'a>(reader: &mut Reader<'a>) -> Result<ClientExtensions<'a>, DecodeError> {
     let extensions = ClientExtensions::parse_block(reader.opaque16()?)?;
     // The binders cover all that comes before them, so nothing may come after. RFC 9846 4.3.11
@@ -143,6 +198,36 @@ mod tests {
         assert!(!ClientHello::parse(&without).unwrap().extensions_present);
         let with = body(&[&[0], SUITES, NULL, &[0, 0]]);
         assert!(ClientHello::parse(&with).unwrap().extensions_present);
+    }
+
+    #[test]
+    fn versions_and_sent_extensions_are_found_ahead_of_the_rest() {
+        let unlike = [0xff; 3];
+        let versions: &[u8] = &[0, 43, 0, 5, 4, 3, 4, 3, 3];
+        let garbage = [&[0, 10, 0, 3][..], &unlike].concat();
+        for (before, after) in [(&[][..], &garbage[..]), (&garbage, &[])] {
+            let all = [before, versions, after].concat();
+            let length = [0, u8::try_from(all.len()).unwrap()];
+            let whole = body(&[&[0], SUITES, NULL, &length, &all]);
+            assert!(ClientHello::parse(&whole).is_err());
+            let found = ClientHello::versions(&whole).unwrap();
+            let offered = found.supported_versions.unwrap();
+            assert!(offered.iter().eq([ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2]));
+            assert_eq!(found.legacy_version, ProtocolVersion::TLS1_2);
+            assert!(found.cipher_suites.contains(CipherSuite::TLS_AES_128_GCM_SHA256));
+            let sent = ClientHello::extension_block(&whole).unwrap();
+            assert!(sent.contains(ExtensionType::SUPPORTED_VERSIONS));
+            assert!(sent.contains(ExtensionType::SUPPORTED_GROUPS));
+            assert!(!sent.contains(ExtensionType::COOKIE));
+        }
+        let without = body(&[&[0], SUITES, NULL]);
+        let parsed = ClientHello::parse(&without).unwrap();
+        assert_eq!(ClientHello::versions(&without), Ok(ClientVersions::from(&parsed)));
+        assert_eq!(ClientHello::extension_block(&without).unwrap().types().count(), 0);
+        for length in 0..without.len() {
+            assert!(ClientHello::versions(&without[..length]).is_err());
+            assert!(ClientHello::extension_block(&without[..length]).is_err());
+        }
     }
 
     #[test]

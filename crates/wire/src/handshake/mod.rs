@@ -33,7 +33,7 @@ pub use certificate_request::CertificateRequest;
 pub use certificate_request_tls12::CertificateRequestTls12;
 pub use certificate_tls12::{Asn1Cert, CertificateTls12};
 pub use certificate_verify::CertificateVerify;
-pub use client_hello::ClientHello;
+pub use client_hello::{ClientHello, ClientVersions};
 pub use client_hello_encoding::ClientHelloEncoding;
 pub use client_key_exchange::ClientKeyExchange;
 pub use compressed_certificate::CompressedCertificate;
@@ -60,6 +60,7 @@ pub trait HandshakeMessage<'a>: Sized {
     fn write_body(&self, w: &mut Writer<'_>);
 
     /// Parses a whole body (the header taken off), borrowing from it.
+    #[inline]
     fn parse(body: &'a [u8]) -> Result<Self, DecodeError> {
         Reader::all(body, Self::read_body)
     }

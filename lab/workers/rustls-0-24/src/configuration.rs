@@ -2,11 +2,11 @@
 //!
 //! Must not know: how connections are driven. Next: `main.rs`.
 
-use std::path::PathBuf;
+use std::fs;
 use std::sync::Arc;
 
 use lab_scenario::{
-    Chain, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+    Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::kx::SupportedKxGroup;
@@ -38,21 +38,28 @@ pub(crate) struct Configured {
 }
 
 impl Configured {
-    pub(crate) fn new(row: &Row, files: &Files) -> Prepared<Self> {
-        let provider = Arc::new(provider(row)?);
-        let name = ServerName::try_from(files.server_name())?;
-        let client = Arc::new(client(row, files, &provider)?);
-        Ok(Self { client, server: Arc::new(server(row, files, &provider)?), name })
+    pub(crate) fn new(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<Self> {
+        let root = fs::read(files.root(row.chain))?;
+        let client = Arc::new(client_that_trusts(&root, row, files, provider)?);
+        let chain = fs::read(files.server_chain(row.chain))?;
+        let key = fs::read(files.server_key(row.chain))?;
+        let server = Arc::new(server_that_shows(&chain, &key, row, files, provider)?);
+        Ok(Self { client, server, name: ServerName::try_from(files.server_name())? })
     }
 }
 
-fn client(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<ClientConfig> {
-    let builder = ClientConfig::builder(Arc::clone(provider))
-        .with_root_certificates(roots(row.chain, files)?);
+/// A client's configuration that trusts these roots, in PEM.
+pub(crate) fn client_that_trusts(
+    pem: &[u8],
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> Prepared<ClientConfig> {
+    let builder = ClientConfig::builder(Arc::clone(provider)).with_root_certificates(roots(pem)?);
     let mut config = match row.client_chain {
         None => builder.with_no_client_auth()?,
         Some(chain) => builder.with_client_auth_cert(
-            identity(files.client_chain(chain))?,
+            identity(&fs::read(files.client_chain(chain))?)?,
             PrivateKeyDer::from_pem_file(files.client_key(chain))?,
         )?,
     };
@@ -68,20 +75,25 @@ fn client(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<
     Ok(config)
 }
 
-fn server(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<ServerConfig> {
+/// A server's configuration that shows this chain, both in PEM.
+pub(crate) fn server_that_shows(
+    chain: &[u8],
+    key: &[u8],
+    row: &Row,
+    files: &Files,
+    provider: &Arc<CryptoProvider>,
+) -> Prepared<ServerConfig> {
     let builder = ServerConfig::builder(Arc::clone(provider));
     let builder = match row.client_chain {
         None => builder.with_no_client_auth(),
         Some(chain) => {
-            let roots = Arc::new(roots(chain, files)?);
+            let roots = Arc::new(roots(&fs::read(files.root(chain))?)?);
             let verifier = WebPkiClientVerifier::builder(roots, provider).build()?;
             builder.with_client_cert_verifier(Arc::new(verifier))
         }
     };
-    let mut config = builder.with_single_cert(
-        identity(files.server_chain(row.chain))?,
-        PrivateKeyDer::from_pem_file(files.server_key(row.chain))?,
-    )?;
+    let mut config =
+        builder.with_single_cert(identity(chain)?, PrivateKeyDer::from_pem_slice(key)?)?;
     config.session_storage = match row.resumption {
         Some(Resumption::Stateful) => ServerSessionMemoryCache::new(SESSIONS),
         _ => Arc::new(NoServerSessionStorage {}),
@@ -97,7 +109,7 @@ fn server(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<
 }
 
 /// The default provider with the row's suite, groups and signature scheme only.
-fn provider(row: &Row) -> Prepared<CryptoProvider> {
+pub(crate) fn provider(row: &Row) -> Prepared<CryptoProvider> {
     let mut provider = aws_lc::DEFAULT_PROVIDER;
     let number = row.suite.number();
     provider.tls12_cipher_suites.to_mut().retain(|suite| suite.common.suite.0 == number);
@@ -140,14 +152,16 @@ fn group(group: Group) -> &'static dyn SupportedKxGroup {
     }
 }
 
-fn roots(chain: Chain, files: &Files) -> Prepared<RootCertStore> {
+fn roots(pem: &[u8]) -> Prepared<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(files.root(chain))?)?;
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate?)?;
+    }
     Ok(roots)
 }
 
-fn identity(path: PathBuf) -> Prepared<Arc<Identity<'static>>> {
-    let chain = CertificateDer::pem_file_iter(path)?.collect::<std::result::Result<_, _>>()?;
+fn identity(pem: &[u8]) -> Prepared<Arc<Identity<'static>>> {
+    let chain = CertificateDer::pem_slice_iter(pem).collect::<std::result::Result<_, _>>()?;
     Ok(Arc::new(Identity::from_cert_chain(chain)?))
 }
 

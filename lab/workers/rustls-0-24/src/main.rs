@@ -8,24 +8,30 @@
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod loading;
 
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Outcome, Result, Row, Sink, Unable, Version, Wire,
-    locked_version, serve,
+    About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
+    Version, Wire, locked_version, serve,
 };
+use rustls::crypto::CryptoProvider;
 use rustls::{ClientSide, Connection, ServerSide, SliceInput, Tcp};
 
-use configuration::{Configured, outcome};
+use configuration::{Configured, outcome, provider};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
 
-struct Rustls(Configured);
+struct Rustls {
+    configured: Configured,
+    provider: Arc<CryptoProvider>,
+    files: Files,
+}
 
 thread_local! {
     /// What the client that was made last has to send first.
@@ -53,19 +59,27 @@ impl Library for Rustls {
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
-        Ok(Self(Configured::new(row, files)?))
+        let provider = Arc::new(provider(row)?);
+        let configured = Configured::new(row, files, &provider)?;
+        Ok(Self { configured, provider, files: files.clone() })
     }
 
     fn client(&self) -> Result<Client> {
         HELLO.with_borrow_mut(|hello| {
             hello.clear();
-            let builder = self.0.client.connect(self.0.name.clone());
+            let Configured { client, name, .. } = &self.configured;
+            let builder = client.connect(name.clone());
             Ok(Client { connection: builder.build(hello)?, greets: true })
         })
     }
 
     fn server(&self) -> Result<Server> {
-        Ok(Server { connection: Connection::new(Arc::clone(&self.0.server))?, early_data: 0 })
+        let connection = Connection::new(Arc::clone(&self.configured.server))?;
+        Ok(Server { connection, early_data: 0 })
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
     }
 }
 

@@ -72,8 +72,6 @@ impl Library for Rustls {
 /// Applications need none; what they do with the connection's own depends on the accounting.
 struct Buffers {
     published: bool,
-    /// What is read into in published accounting.
-    read: Vec<u8>,
 }
 
 struct Client(ClientConnection);
@@ -89,8 +87,7 @@ macro_rules! both_ends {
         type Buffers = Buffers;
 
         fn buffers(row: &Row, _: usize) -> Buffers {
-            let published = row.accounting == Accounting::Published;
-            Buffers { published, read: vec![0; if published { published::READ } else { 0 }] }
+            Buffers { published: row.accounting == Accounting::Published }
         }
 
         fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -126,11 +123,8 @@ macro_rules! both_ends {
             Ok(self.$connection.writer().write_all(data)?)
         }
 
-        fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
+        fn receive(&mut self, _: &mut Buffers, sink: Sink<'_>) -> Result<()> {
             let state = self.$connection.process_new_packets()?;
-            if buffers.published {
-                return published::receive(&mut self.$connection.reader(), &mut buffers.read, sink);
-            }
             let mut left = state.plaintext_bytes_to_read();
             let mut reader = self.$connection.reader();
             while left > 0 {

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::fs;
 use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 
 use lab_scenario::{Files, Result, Resumption, Row, Version};
 use s2n_tls_sys as ffi;
@@ -30,12 +31,24 @@ pub(crate) fn stores(row: &Row) -> bool {
     row.version == Version::Tls12 && row.resumption == Some(Resumption::Stateful)
 }
 
+/// A file as the library takes it.
+pub(crate) fn read(path: &Path) -> Result<CString> {
+    Ok(CString::new(fs::read(path)?)?)
+}
+
 impl Config {
-    pub(crate) fn client(row: &Row, files: &Files, policy: &CStr) -> Result<Self> {
+    /// A client's, that trusts these roots, in PEM.
+    pub(crate) fn client(
+        roots: &CStr,
+        row: &Row,
+        files: &Files,
+        policy: &CStr,
+    ) -> Result<Arc<Self>> {
         let mut config = Self::new(policy)?;
-        config.trust(&files.root(row.chain))?;
+        config.trust(roots)?;
         if let Some(chain) = row.client_chain {
-            config.show(&files.client_chain(chain), &files.client_key(chain))?;
+            let (chain, key) = (files.client_chain(chain), files.client_key(chain));
+            config.show(&read(&chain)?, &read(&key)?)?;
             config.require_client_certificate()?;
         }
         if row.resumption == Some(Resumption::Stateless) {
@@ -43,14 +56,20 @@ impl Config {
         }
         // SAFETY: the configuration is ours.
         done(unsafe { ffi::s2n_config_set_recv_multi_record(config.config, true) })?;
-        Ok(config)
+        Ok(Arc::new(config))
     }
 
-    pub(crate) fn server(row: &Row, files: &Files, policy: &CStr) -> Result<Self> {
+    /// A server's, that shows this chain, both in PEM.
+    pub(crate) fn server(
+        (chain, key): (&CStr, &CStr),
+        row: &Row,
+        files: &Files,
+        policy: &CStr,
+    ) -> Result<Arc<Self>> {
         let mut config = Self::new(policy)?;
-        config.show(&files.server_chain(row.chain), &files.server_key(row.chain))?;
+        config.show(chain, key)?;
         if let Some(chain) = row.client_chain {
-            config.trust(&files.root(chain))?;
+            config.trust(&read(&files.root(chain))?)?;
             config.require_client_certificate()?;
             // The default wants a client's certificate to have the name of the server.
             let none = ptr::null_mut();
@@ -65,7 +84,7 @@ impl Config {
         if stores(row) {
             session::store(config.config)?;
         }
-        Ok(config)
+        Ok(Arc::new(config))
     }
 
     pub(crate) fn as_ptr(&self) -> *mut ffi::s2n_config {
@@ -87,14 +106,12 @@ impl Config {
         }
     }
 
-    fn trust(&self, root: &Path) -> Result<()> {
-        let root = CString::new(fs::read(root)?)?;
-        // SAFETY: the configuration is ours, and the certificate a C string that is copied.
-        done(unsafe { ffi::s2n_config_add_pem_to_trust_store(self.config, root.as_ptr()) })
+    fn trust(&self, roots: &CStr) -> Result<()> {
+        // SAFETY: the configuration is ours, and the certificates a C string that is copied.
+        done(unsafe { ffi::s2n_config_add_pem_to_trust_store(self.config, roots.as_ptr()) })
     }
 
-    fn show(&mut self, chain: &Path, key: &Path) -> Result<()> {
-        let (chain, key) = (CString::new(fs::read(chain)?)?, CString::new(fs::read(key)?)?);
+    fn show(&mut self, chain: &CStr, key: &CStr) -> Result<()> {
         // SAFETY: both are C strings that are copied; what is made is freed after the configuration.
         unsafe {
             let made = ffi::s2n_cert_chain_and_key_new();

@@ -11,21 +11,24 @@
 
 mod configuration;
 mod error;
+mod loading;
 mod policies;
 mod session;
 mod transport;
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::ptr;
+use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Group, Library, Outcome, Result, Row, Scheme, Sink, Suite,
-    Task, Unable, Version, Wire, locked_version, serve,
+    About, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Result, Row, Scheme,
+    Sink, Suite, Task, Unable, Version, Wire, locked_version, serve,
 };
 use s2n_tls_sys as ffi;
 
-use configuration::Config;
+use configuration::{Config, read};
 use error::{done, failed, is_blocked};
 
 fn main() -> ExitCode {
@@ -33,9 +36,10 @@ fn main() -> ExitCode {
 }
 
 struct S2n {
-    client: Config,
-    server: Config,
+    client: Arc<Config>,
+    server: Arc<Config>,
     name: CString,
+    files: Files,
     /// Whether the client keeps sessions that have no ticket.
     keeps: bool,
     resumes: bool,
@@ -65,10 +69,16 @@ impl Library for S2n {
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
         let policies = policies::of(row)?;
         session::forget_all();
+        let read = |path: PathBuf| read(&path).map_err(Unable::Failed);
+        let root = read(files.root(row.chain))?;
+        let chain = read(files.server_chain(row.chain))?;
+        let key = read(files.server_key(row.chain))?;
+        let shown = (&*chain, &*key);
         Ok(Self {
-            client: Config::client(row, files, policies.client).map_err(Unable::Failed)?,
-            server: Config::server(row, files, policies.server).map_err(Unable::Failed)?,
+            client: Config::client(&root, row, files, policies.client).map_err(Unable::Failed)?,
+            server: Config::server(shown, row, files, policies.server).map_err(Unable::Failed)?,
             name: CString::new(files.server_name())?,
+            files: files.clone(),
             keeps: configuration::stores(row),
             resumes: row.resumption.is_some(),
             throughput: row.task == Task::Bulk,
@@ -89,6 +99,10 @@ impl Library for S2n {
 
     fn server(&self) -> Result<Self::Server> {
         Side::new(ffi::s2n_mode::SERVER, &self.server, self.throughput)
+    }
+
+    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+        loading::load(self, row, material)
     }
 }
 

@@ -76,7 +76,7 @@ impl Shown {
 
     /// The facts keep what the application may want to see.
     pub(crate) fn into_facts(self, facts: &mut Facts) {
-        facts.peer_chain = self.chain;
+        facts.peer_chain = self.chain.into();
         facts.peer_raw_public_key = self.raw_public_key;
         facts.ocsp_response = self.ocsp_response;
         facts.signed_certificate_timestamps = self.signed_certificate_timestamps;

@@ -130,7 +130,7 @@ pub(super) fn read(
     facts.server_certificate_type = CertificateType(r.u8().ok()?);
     facts.client_certificate_type = CertificateType(r.u8().ok()?);
     facts.peer_raw_public_key = not_empty(r.opaque16().ok()?).map(Into::into);
-    facts.peer_chain = read_chain(r)?;
+    facts.peer_chain = read_chain(r)?.into();
     facts.ticket_age_skew = match r.opaque8().ok()? {
         [] => None,
         skew => Some(i32::from_be_bytes(skew.try_into().ok()?)),

@@ -10,13 +10,12 @@ pub(crate) mod offer;
 pub(crate) mod offered_key;
 pub(crate) mod retry;
 
+use core::pin::Pin;
 use std::sync::Arc;
 
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
-use super::client_session::Destination;
 use super::coroutine::boxed;
-use super::established::Established;
 use super::flow::{Command, Flow, Message, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question};
 use super::{client_session, tls12, tls13};
@@ -25,19 +24,17 @@ use crate::config::common::Common;
 use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
+use crate::session::client_store::ClientSessionKey;
 use offer::Offer;
 
 /// A server's handshake, whichever version it turns out to be.
-pub(crate) async fn server(
-    mut flow: Flow,
-    config: Arc<ServerConfig>,
-) -> Result<Established, Error> {
+pub(crate) async fn server(mut flow: Flow, config: Arc<ServerConfig>) -> Result<(), Error> {
     let hello = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     let (config, version) = match decide(&config, &hello)? {
-        Some(decided) => decided,
+        Some((chosen, version)) => (chosen.unwrap_or(config), version),
         None => {
             let config = ask_for_config(&mut flow, &hello).await?;
-            let version = negotiate::version(&parse_hello(&hello)?, &config.common)?;
+            let version = version(&parse_hello(&hello)?, &config)?;
             (config, version)
         }
     };
@@ -52,23 +49,38 @@ pub(crate) async fn server(
 pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
-    to: Destination,
-) -> Result<Established, Error> {
+    to: ClientSessionKey,
+) -> Result<(), Error> {
     flow.order(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &to).await?;
     let mut offer = Offer::new(&config, to, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
-    match chosen_version(&message, &config)? {
+    go_on(&mut flow, &config, offer, message)?.await
+}
+
+/// The rest of a client's handshake, in the version that the server chose.
+///
+/// In a box of its own: many may wait for a server's first word, with the room for that.
+fn go_on<'h>(
+    flow: &'h mut Flow,
+    config: &'h Arc<ClientConfig>,
+    offer: Offer,
+    message: Message,
+) -> Result<Rest<'h>, Error> {
+    let hello = ServerHello::parse(message.body())?;
+    match chosen_version(&hello, config)? {
         ProtocolVersion::TLS1_3 => {
-            // In boxes of their own: many may wait for a server's first word, with the room for that.
-            boxed(|| tls13::client::handshake(&mut flow, &config, offer, message)).await
+            Ok(boxed(|| tls13::client::handshake(flow, config, offer, message)))
         }
         // Early data cannot be taken back. RFC 9846 E.3
         _ if offer.early_data => Err(Peer::WrongVersionForEarlyData.into()),
-        _ => boxed(|| tls12::client::handshake(&mut flow, &config, offer, message)).await,
+        _ => tls12::client::handshake(flow, config, offer, &hello, message.bytes()),
     }
 }
+
+/// A handshake from the moment at which its kind is known.
+pub(crate) type Rest<'h> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'h>>;
 
 /// Our own limit holds from the first record; the peer's comes with its extensions.
 fn first_limit(common: &Common) -> Command {
@@ -76,24 +88,40 @@ fn first_limit(common: &Common) -> Command {
 }
 
 /// The `ClientHello` in a message.
+#[inline]
 pub(crate) fn parse_hello(message: &Message) -> Result<ClientHello<'_>, Error> {
-    Ok(ClientHello::parse(message.body())?)
+    let hello = ClientHello::parse(message.body())?;
+    certificate_type::check_offer(&hello)?;
+    Ok(hello)
 }
 
-/// The configuration and the version to go on with; `None` if the application is to be asked for the first.
+/// The configuration, if it is another one, and the version to go on with; `None` if the application is to be asked.
+#[allow(clippy::type_complexity)]
 fn decide(
     config: &Arc<ServerConfig>,
     hello: &Message,
-) -> Result<Option<(Arc<ServerConfig>, ProtocolVersion)>, Error> {
+) -> Result<Option<(Option<Arc<ServerConfig>>, ProtocolVersion)>, Error> {
+    if config.choose_config.is_none() {
+        // All of it is parsed by who goes on.
+        let versions = ClientHello::versions(hello.body());
+        let version = versions.map(|versions| negotiate::version(&versions, &config.common));
+        if let Ok(Ok(version)) = version {
+            return Ok(Some((None, version)));
+        }
+    }
+    // What else is wrong with a hello goes before its version.
     let parsed = parse_hello(hello)?;
-    certificate_type::check_offer(&parsed)?;
-    let config = match &config.choose_config {
-        None => Arc::clone(config),
-        Some(Policy::Here(choose)) => choose.choose_config(&parsed).ok_or_else(refused)?,
+    let chosen = match &config.choose_config {
+        None => None,
+        Some(Policy::Here(choose)) => Some(choose.choose_config(&parsed).ok_or_else(refused)?),
         Some(Policy::Ask) => return Ok(None),
     };
-    let version = negotiate::version(&parsed, &config.common)?;
-    Ok(Some((config, version)))
+    let version = version(&parsed, chosen.as_ref().unwrap_or(config))?;
+    Ok(Some((chosen, version)))
+}
+
+fn version(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<ProtocolVersion, Error> {
+    negotiate::version(&hello.into(), &config.common)
 }
 
 async fn ask_for_config(flow: &mut Flow, hello: &Message) -> Result<Arc<ServerConfig>, Error> {
@@ -105,8 +133,10 @@ async fn ask_for_config(flow: &mut Flow, hello: &Message) -> Result<Arc<ServerCo
 }
 
 /// The version a server chose. RFC 9846 4.2.3, 4.3.1
-fn chosen_version(message: &Message, config: &ClientConfig) -> Result<ProtocolVersion, Error> {
-    let hello = ServerHello::parse(message.body())?;
+fn chosen_version(
+    hello: &ServerHello<'_>,
+    config: &ClientConfig,
+) -> Result<ProtocolVersion, Error> {
     let version = match hello.extensions.supported_versions {
         // Only TLS 1.3 is chosen this way. RFC 9846 4.3.1
         Some(ProtocolVersion::TLS1_3) => ProtocolVersion::TLS1_3,

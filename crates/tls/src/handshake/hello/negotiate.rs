@@ -4,8 +4,8 @@
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
-    CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, NamedGroup,
-    ProtocolVersion,
+    CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, ClientVersions,
+    NamedGroup, ProtocolVersion,
 };
 
 use super::certificate_type;
@@ -18,8 +18,11 @@ use crate::error::{Error, Peer};
 use crate::keys::suite::{self, Authentication, Suite};
 
 /// The highest version in common. RFC 9846 4.3.1, 4.2.1
-pub(crate) fn version(hello: &ClientHello<'_>, common: &Common) -> Result<ProtocolVersion, Error> {
-    let offered = |version| match &hello.extensions.supported_versions {
+pub(crate) fn version(
+    hello: &ClientVersions<'_>,
+    common: &Common,
+) -> Result<ProtocolVersion, Error> {
+    let offered = |version| match &hello.supported_versions {
         Some(versions) => versions.contains(version),
         // Without the extension the legacy field means what it says. RFC 9846 4.2.1
         None => {
@@ -226,7 +229,7 @@ pub(crate) fn key_kinds_of(request: &CertificateRequestTls12<'_>) -> (bool, bool
 
 #[cfg(test)]
 mod tests {
-    use tercel_wire::{ClientExtensions, CompressionMethod, List};
+    use tercel_wire::List;
 
     use super::*;
 
@@ -238,15 +241,8 @@ mod tests {
             if fallback {
                 suites.push(CipherSuite::TLS_FALLBACK_SCSV);
             }
-            let hello = ClientHello {
-                legacy_version,
-                random: &[0; 32],
-                session_id: &[],
-                cipher_suites: List::of(&suites),
-                compression_methods: List::of(&[CompressionMethod::NULL]),
-                extensions_present: true,
-                extensions: ClientExtensions::default(),
-            };
+            let cipher_suites = List::of(&suites);
+            let hello = ClientVersions { legacy_version, cipher_suites, supported_versions: None };
             version(&hello, &common)
         };
         let (old, newer) = (ProtocolVersion::TLS1_1, ProtocolVersion::TLS1_2);

@@ -8,9 +8,9 @@ use pki_types::{ServerName, UnixTime};
 use tercel_crypto::{HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
-    CompressionMethod, DistinguishedName, EcPointFormat, ExtensionType, Grease, HandshakeMessage,
-    HostName, KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName, ProtocolVersion,
-    PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer, SignatureScheme,
+    CompressionMethod, DistinguishedName, EcPointFormat, ExtensionBlock, ExtensionType, Grease,
+    HandshakeMessage, HostName, KeyShareEntry, List, NamedGroup, OfferedPsks, ProtocolName,
+    ProtocolVersion, PskBinder, PskIdentity, PskKeyExchangeMode, ServerNameOffer, SignatureScheme,
 };
 
 use super::offered_key::OfferedKey;
@@ -19,12 +19,12 @@ use crate::config::client::ClientConfig;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::connection::authentication::compression;
 use crate::error::{Error, Local, Peer};
-use crate::handshake::client_session::Destination;
 use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
 use crate::keys::tls13::EarlySecret;
+use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
 
 /// A client's offer: what was said, and the private halves of it.
@@ -35,7 +35,7 @@ pub(crate) struct Offer {
     transcript: Option<Box<Transcript>>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Few<u8, 32>,
-    pub(crate) to: Destination,
+    pub(crate) to: ClientSessionKey,
     /// The session that is offered for resumption.
     pub(crate) session: Option<Box<Session>>,
     /// The early secret of the session, if that is of TLS 1.3.
@@ -56,7 +56,7 @@ pub(crate) struct Offer {
 impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
-        to: Destination,
+        to: ClientSessionKey,
         session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
         // One call for all public values.
@@ -308,7 +308,7 @@ impl Offer {
         let groups = Few::<_, 16>::of(NamedGroup::X25519, groups);
         let protocols = common.alpn.iter().map(|name| ProtocolName(name));
         let protocols = Few::<_, 8>::of(ProtocolName(&[]), protocols);
-        let host = match &self.to.name {
+        let host = match &self.to.server_name {
             ServerName::DnsName(name) if config.send_server_name => {
                 Some(HostName::new(name.as_ref().as_bytes())?)
             }
@@ -318,7 +318,8 @@ impl Offer {
         let versions = versions.filter(|version| common.has_version(*version));
         let versions = Few::<_, 2>::of(ProtocolVersion::TLS1_2, versions);
         let resumes = config.resumption.store.is_some();
-        let now = common.clock.now();
+        // The age of a session goes with keys of TLS 1.3 alone.
+        let now = self.early_secret.as_ref().map(|_| common.clock.now());
         let keys = || self.offered_keys(config, now);
         let identities = Few::<_, 4>::of(NO_IDENTITY, keys().map(|key| key.identity));
         let zeros = [0_u8; 64];
@@ -416,11 +417,11 @@ impl Offer {
     fn offered_keys<'o>(
         &'o self,
         config: &'o ClientConfig,
-        now: UnixTime,
+        now: Option<UnixTime>,
     ) -> impl Iterator<Item = OfferedKey<'o>> {
-        let session = self.session13().zip(self.early_secret.as_ref());
+        let session = self.session13().zip(self.early_secret.as_ref()).zip(now);
         let session =
-            session.map(move |(session, early)| OfferedKey::of_session(session, early, now));
+            session.map(|((session, early), now)| OfferedKey::of_session(session, early, now));
         let external = self.pre_shared_keys.iter();
         let external = external.filter_map(|key| OfferedKey::external(key, &config.common));
         session.into_iter().chain(external)
@@ -428,18 +429,18 @@ impl Offer {
 
     /// What the hello that was sent offers.
     pub(crate) fn offered(&self) -> Offered<'_> {
-        Offered(ClientHello::parse(self.message.get(4..).unwrap_or_default()).ok())
+        let body = self.message.get(4..).unwrap_or_default();
+        Offered(ClientHello::extension_block(body).unwrap_or_default())
     }
 }
 
 /// The extensions of a hello that was sent.
-pub(crate) struct Offered<'a>(Option<ClientHello<'a>>);
+pub(crate) struct Offered<'a>(ExtensionBlock<'a>);
 
 impl Offered<'_> {
     /// Whether this one is among them, reserved ones included.
     pub(crate) fn has(&self, kind: ExtensionType) -> bool {
-        let Self(hello) = self;
-        hello.as_ref().is_some_and(|hello| hello.extensions.types().any(|sent| sent == kind))
+        self.0.contains(kind)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::handshake::established::Established;
 use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::offer::Offer;
-use crate::handshake::hello::{certificate_type, negotiate};
+use crate::handshake::hello::{Rest, certificate_type, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
@@ -36,21 +36,32 @@ use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::Exporter12;
+use crate::session::client_store::ClientSessionKey;
 
-/// The whole handshake, from a ServerHello that chose TLS 1.2.
-pub(crate) async fn handshake(
-    flow: &mut Flow,
-    config: &Arc<ClientConfig>,
+/// What a ServerHello has settled.
+pub(crate) struct Begun {
+    pub(crate) suite: &'static Suite,
+    pub(crate) randoms: Randoms,
+    pub(crate) facts: Facts,
+    pub(crate) transcript: Transcript,
+    pub(crate) ticket_promised: bool,
+    pub(crate) limits: Command,
+}
+
+/// The whole handshake, from a ServerHello that chose TLS 1.2, in a box of the kind that it is: neither kind
+/// need hold the room of the other.
+pub(crate) fn handshake<'h>(
+    flow: &'h mut Flow,
+    config: &'h Arc<ClientConfig>,
     mut offer: Offer,
-    first: Message,
-) -> Result<Established, Error> {
+    hello: &ServerHello<'_>,
+    message: &[u8],
+) -> Result<Rest<'h>, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
-    let hello = ServerHello::parse(first.body())?;
-    let suite = check(&hello, config, &offer)?;
+    let suite = check(hello, config, &offer)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
-    let extended = accept_extensions(&hello, config, &mut facts)?;
-    let randoms = Randoms { client: offer.random, server: *hello.random };
-    let resumes = given_back(&hello, &offer);
+    accept_extensions(hello, config, &mut facts)?;
+    let resumes = given_back(hello, &offer);
     // Only who has a credential may have to sign what was said, and in a full handshake. RFC 5246 7.4.8
     let mut transcript = if config.credentials.is_some() && !resumes {
         Transcript::keeping_messages(suite.hash)
@@ -58,76 +69,104 @@ pub(crate) async fn handshake(
         Transcript::new(suite.hash)
     };
     transcript.add(&offer.message);
-    transcript.add(first.bytes());
+    transcript.add(message);
+    let begun = Begun {
+        suite,
+        randoms: Randoms { client: offer.random, server: *hello.random },
+        facts,
+        transcript,
+        ticket_promised: hello.extensions.session_ticket.is_some(),
+        limits: limits(config, hello),
+    };
     if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        return boxed(|| {
-            resumption::resume(flow, config, &hello, &offer, session, facts, transcript)
-        })
-        .await;
+        return Ok(boxed(|| resumption::resume(flow, config, offer.to, session, begun)));
     }
-
-    let timestamps =
-        hello.extensions.signed_certificate_timestamp.map(timestamp_list).transpose()?;
-    let status_promised = hello.extensions.status_request.is_some();
-    let ticket_promised = hello.extensions.session_ticket.is_some();
-    let session_id = Few::<u8, 32>::joined(0, &[hello.session_id_echo]);
-    let limits = limits(config, &hello);
-    // With it goes what came in the same record, once that is read.
-    drop(first);
-
-    let mut shown = receive_certificate(flow, config, &facts, suite, &mut transcript).await?;
-    shown.ocsp_requested = config.request_ocsp;
-    shown.signed_certificate_timestamps = timestamps;
-    let message = receive_status(flow, status_promised, &mut shown, &mut transcript).await?;
-    let (group, shared, share, scheme) = receive_key_exchange(config, &message, &shown, &randoms)?;
-    transcript.add(message.bytes());
-    drop(message);
-    facts.group = Some(group);
-    facts.peer_signature_scheme = Some(scheme);
-    let request = receive_request_and_done(flow, &mut transcript).await?;
-    if request.is_none() {
-        drop(transcript.take_messages());
-    }
-    let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
-
-    let chosen = match &request {
-        None => None,
-        Some(request) => {
-            certificate_type::check_client(config, &facts)?;
-            let kind = facts.client_certificate_type;
-            let chosen = select_credential(flow, config, request, kind).await?;
-            let credential = chosen.as_ref().map(|(credential, _)| credential);
-            auth::send_certificate(flow, &mut transcript, credential)?;
-            chosen
-        }
+    let timestamps = hello.extensions.signed_certificate_timestamp;
+    let promised = Promised {
+        timestamps: timestamps.map(timestamp_list).transpose()?,
+        status: hello.extensions.status_request.is_some(),
+        session_id: Few::joined(0, &[hello.session_id_echo]),
     };
-    flow.send(&ClientKeyExchange { ecdh_public: &share }, &mut transcript)?;
-    let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
-    if let Some((credential, scheme)) = chosen {
-        facts.own_signature_scheme = Some(scheme);
-        auth::send_verify(flow, &mut transcript, &credential, scheme).await?;
+    Ok(boxed(|| full(flow, config, offer.to, begun, promised)))
+}
+
+/// What else a ServerHello says of a full handshake.
+pub(crate) struct Promised {
+    timestamps: Option<Vec<u8>>,
+    status: bool,
+    session_id: Few<u8, 32>,
+}
+
+/// A full handshake.
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(crate) fn full<'h>(
+    flow: &'h mut Flow,
+    config: &'h Arc<ClientConfig>,
+    to: ClientSessionKey,
+    mut begun: Begun,
+    promised: Promised,
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+    async move {
+        let suite = begun.suite;
+        let (randoms, facts, transcript) =
+            (&begun.randoms, &mut begun.facts, &mut begun.transcript);
+        let extended = facts.extended_main_secret;
+        let mut shown = receive_certificate(flow, config, facts, suite, transcript).await?;
+        shown.ocsp_requested = config.request_ocsp;
+        shown.signed_certificate_timestamps = promised.timestamps;
+        let message = receive_status(flow, promised.status, &mut shown, transcript).await?;
+        let (group, shared, share, scheme) =
+            receive_key_exchange(config, &message, &shown, randoms)?;
+        transcript.add(message.bytes());
+        drop(message);
+        facts.group = Some(group);
+        facts.peer_signature_scheme = Some(scheme);
+        let request = receive_request_and_done(flow, transcript).await?;
+        if request.is_none() {
+            drop(transcript.take_messages());
+        }
+        let now = config.common.clock.now();
+        identity::verify(flow, &config.verifier, &shown, Some(&to.server_name), now).await?;
+
+        let chosen = match &request {
+            None => None,
+            Some(request) => {
+                certificate_type::check_client(config, facts)?;
+                let kind = facts.client_certificate_type;
+                let chosen = select_credential(flow, config, request, kind).await?;
+                let credential = chosen.as_ref().map(|(credential, _)| credential);
+                auth::send_certificate(flow, transcript, credential)?;
+                chosen
+            }
+        };
+        flow.send(&ClientKeyExchange { ecdh_public: &share }, transcript)?;
+        let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
+        let main = auth::main_secret(suite, &shared, randoms, extended, transcript, &log);
+        if let Some((credential, scheme)) = chosen {
+            facts.own_signature_scheme = Some(scheme);
+            auth::send_verify(flow, transcript, &credential, scheme).await?;
+        }
+        let (client_keys, server_keys) = auth::keys(&main, randoms);
+        let verify_data = main.client_verify_data(&transcript.digest());
+        auth::send_finished(flow, client_keys, &verify_data, transcript)?;
+        let ticket = resumption::receive_ticket(flow, begun.ticket_promised, transcript).await?;
+        let expected = main.server_verify_data(&transcript.digest());
+        flow.order(begun.limits)?;
+        auth::receive_finished(flow, server_keys, &expected, transcript).await?;
+        shown.into_facts(facts);
+        resumption::keep_new(config, &promised.session_id, &to, suite, &main, facts, ticket);
+        let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
+        flow.connect(Established {
+            facts: begun.facts,
+            exporter: Exporter::tls12(exporter),
+            early_exporter: None,
+            tolerate_truncation: config.common.tolerate_truncation,
+            tickets: None,
+            answering: None,
+            requesting: None,
+        })
     }
-    let (client_keys, server_keys) = auth::keys(&main, &randoms);
-    let verify_data = main.client_verify_data(&transcript.digest());
-    auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    let ticket = resumption::receive_ticket(flow, ticket_promised, &mut transcript).await?;
-    let expected = main.server_verify_data(&transcript.digest());
-    flow.order(limits)?;
-    auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
-    shown.into_facts(&mut facts);
-    resumption::keep_new(config, &session_id, &offer, suite, &main, &facts, ticket);
-    Ok(Established {
-        facts,
-        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
-        early_exporter: None,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting: None,
-    })
 }
 
 /// The server gives our session id back. RFC 5246 7.4.1.3, RFC 5077 3.4
@@ -184,12 +223,12 @@ const IN_SERVER_HELLO: [ExtensionType; 13] = [
     ExtensionType::RENEGOTIATION_INFO,
 ];
 
-/// Takes over what the extensions agree; whether the main secret is the extended one.
+/// Takes over what the extensions agree.
 fn accept_extensions(
     hello: &ServerHello<'_>,
     config: &ClientConfig,
     facts: &mut Facts,
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     let extensions = &hello.extensions;
     match extensions.renegotiation_info {
         Some([]) => facts.secure_renegotiation = true,
@@ -213,11 +252,10 @@ fn accept_extensions(
     }
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
     certificate_type::accept(types, config, facts)?;
-    record_limits::check(extensions.record_size_limit)?;
-    Ok(extended)
+    record_limits::check(extensions.record_size_limit)
 }
 
-pub(crate) fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
+fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
     let theirs = hello.extensions.record_size_limit;
     let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
     record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))

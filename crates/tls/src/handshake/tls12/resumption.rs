@@ -9,6 +9,7 @@ use tercel_wire::{
 };
 
 use super::auth::{self, Randoms};
+use super::client::Begun;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::connection::export::Exporter;
@@ -16,13 +17,13 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
-use crate::handshake::hello::offer::Offer;
 use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{Exporter12, MainSecret12};
+use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
 
 /// The session that a client names by ticket or id, if it may be resumed in this handshake.
@@ -42,7 +43,7 @@ pub(crate) async fn find(
     };
     let mut session = found.session;
     let server_name = negotiate::server_name(hello);
-    if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name) {
+    if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name, found.now) {
         return Ok(None);
     }
     let extended = hello.extensions.extended_master_secret.is_some();
@@ -65,17 +66,17 @@ pub(crate) async fn serve(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     message: &[u8],
-    session: Box<Session>,
+    mut session: Box<Session>,
     server_random: [u8; 32],
     secure_renegotiation: bool,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     let suite = session.suite;
     let alpn = negotiate::alpn(hello, config)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.resumed = true;
     facts.group = session.group;
     facts.alpn = alpn.map(<[u8]>::to_vec);
-    facts.server_name.clone_from(&session.server_name);
+    facts.server_name = session.server_name.take();
     facts.extended_main_secret = session.extended;
     facts.secure_renegotiation = secure_renegotiation;
     facts.server_certificate_type = session.server_certificate_type();
@@ -110,9 +111,9 @@ pub(crate) async fn serve(
     let expected = main.client_verify_data(&transcript.digest());
     auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
     flow.order(super::server::limits(config, hello))?;
-    session.into_facts(&mut facts);
+    session.tell(&mut facts);
     let extended = facts.extended_main_secret;
-    Ok(Established {
+    flow.connect(Established {
         facts,
         exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
         early_exporter: None,
@@ -190,79 +191,58 @@ pub(crate) fn keep(
 }
 
 /// A client's abbreviated handshake, once the server has given back the id.
-pub(crate) async fn resume(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    hello: &ServerHello<'_>,
-    offer: &Offer,
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(crate) fn resume<'h>(
+    flow: &'h mut Flow,
+    config: &'h ClientConfig,
+    to: ClientSessionKey,
     mut session: Box<Session>,
-    mut facts: Facts,
-    mut transcript: Transcript,
-) -> Result<Established, Error> {
-    // Version, suite and extended main secret are the session's. RFC 5246 7.4.1.3, RFC 7627 5.3
-    if session.suite.code != hello.cipher_suite {
-        return Err(Peer::WrongCipherSuiteChosen.into());
-    }
-    if session.extended != facts.extended_main_secret {
-        return Err(Peer::ExtendedMainSecretLost.into());
-    }
-    let suite = session.suite;
-    facts.resumed = true;
-    facts.group = session.group;
-    let randoms = Randoms { client: offer.random, server: *hello.random };
-    let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let main = MainSecret12::resumed(suite, session.secret.duplicate());
-    log.log("CLIENT_RANDOM", main.as_bytes());
-    let promised = hello.extensions.session_ticket.is_some();
-    let ticket = receive_ticket(flow, promised, &mut transcript).await?;
-    let (client_keys, server_keys) = auth::keys(&main, &randoms);
-    let expected = main.server_verify_data(&transcript.digest());
-    auth::receive_finished(flow, server_keys, &expected, &mut transcript).await?;
-    let verify_data = main.client_verify_data(&transcript.digest());
-    auth::send_finished(flow, client_keys, &verify_data, &mut transcript)?;
-    flow.order(super::client::limits(config, hello))?;
-    // The same session goes on. Without a new ticket only the protocol can differ.
-    let unchanged = ticket.is_none() && session.alpn == facts.alpn;
-    match session.stored.take().filter(|_| unchanged) {
-        Some(bytes) => {
-            client_session::put_back(config, &offer.to, bytes, session.expires());
-            session.into_facts(&mut facts);
+    mut begun: Begun,
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+    async move {
+        let suite = begun.suite;
+        let (randoms, facts, transcript) =
+            (&begun.randoms, &mut begun.facts, &mut begun.transcript);
+        // Version, suite and extended main secret are the session's. RFC 5246 7.4.1.3, RFC 7627 5.3
+        if session.suite != suite {
+            return Err(Peer::WrongCipherSuiteChosen.into());
         }
-        None => keep_again(config, offer, suite, &main, &mut facts, session, ticket),
-    }
-    let extended = facts.extended_main_secret;
-    Ok(Established {
-        facts,
-        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
-        early_exporter: None,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting: None,
-    })
-}
-
-/// Keeps a resumed session as it is now, under a new ticket if there is one.
-fn keep_again(
-    config: &ClientConfig,
-    offer: &Offer,
-    suite: &'static Suite,
-    main: &MainSecret12,
-    facts: &mut Facts,
-    mut session: Box<Session>,
-    ticket: Option<Ticket>,
-) {
-    let authenticated = session.authenticated;
-    let identity = core::mem::take(&mut session.identity);
-    let old = (identity, session.by_ticket, session.created, session.lifetime);
-    session.into_facts(facts);
-    let mut next =
-        client_session::template(config, &offer.to.name, facts, suite, Some(authenticated));
-    next.secret = Secret::new(main.as_bytes());
-    (next.identity, next.by_ticket, next.created, next.lifetime) = old;
-    match ticket {
-        Some(ticket) => client_session::keep_ticket(config, &offer.to, next, ticket),
-        None => client_session::keep(config, &offer.to, &next),
+        if session.extended != facts.extended_main_secret {
+            return Err(Peer::ExtendedMainSecretLost.into());
+        }
+        facts.resumed = true;
+        facts.group = session.group;
+        let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
+        // What is hashed of the main secret alone is hashed once for all its handshakes.
+        let Session { ready, secret, .. } = &mut *session;
+        let make = || Box::new(MainSecret12::resumed(suite, secret.duplicate()));
+        let main = &*ready.get_or_insert_with(make);
+        log.log("CLIENT_RANDOM", main.as_bytes());
+        let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
+        let (client_keys, server_keys) = auth::keys(main, randoms);
+        let expected = main.server_verify_data(&transcript.digest());
+        auth::receive_finished(flow, server_keys, &expected, transcript).await?;
+        let verify_data = main.client_verify_data(&transcript.digest());
+        auth::send_finished(flow, client_keys, &verify_data, transcript)?;
+        flow.order(begun.limits)?;
+        let extended = facts.extended_main_secret;
+        let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
+        session.tell(facts);
+        // The same session goes on. Only the ticket and the protocol can be others.
+        session.alpn.clone_from(&facts.alpn);
+        match ticket {
+            Some(ticket) => client_session::keep_ticket(config, &to, session, ticket),
+            None => client_session::keep(config, &to, session),
+        }
+        flow.connect(Established {
+            facts: begun.facts,
+            exporter: Exporter::tls12(exporter),
+            early_exporter: None,
+            tolerate_truncation: config.common.tolerate_truncation,
+            tickets: None,
+            answering: None,
+            requesting: None,
+        })
     }
 }
 
@@ -288,7 +268,7 @@ pub(crate) async fn receive_ticket(
 pub(crate) fn keep_new(
     config: &ClientConfig,
     session_id: &[u8],
-    offer: &Offer,
+    to: &ClientSessionKey,
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &Facts,
@@ -297,13 +277,14 @@ pub(crate) fn keep_new(
     if config.resumption.store.is_none() {
         return;
     }
-    let mut session = client_session::template(config, &offer.to.name, facts, suite, None);
+    let name = &to.server_name;
+    let mut session = Box::new(client_session::template(config, name, facts, suite, None));
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
-        client_session::keep_ticket(config, &offer.to, session, ticket);
+        client_session::keep_ticket(config, to, session, ticket);
     } else if !session_id.is_empty() {
         session.identity = session_id.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
-        client_session::keep(config, &offer.to, &session);
+        client_session::keep(config, to, session);
     }
 }

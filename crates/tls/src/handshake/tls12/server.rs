@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{KeyExchange, SharedSecret};
+use tercel_crypto::KeyExchange;
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, CipherSuite,
     ClientCertificateType, ClientHello, ClientKeyExchange, CompressionMethod, DistinguishedName,
@@ -32,22 +32,45 @@ use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{record_limits, signature};
 use crate::keys::suite::Suite;
-use crate::keys::tls12::Exporter12;
+use crate::keys::tls12::{Exporter12, MainSecret12};
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.2.
 pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     message: Message,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
+    let Some(sent) = answer(flow, config, message).await? else { return Ok(()) };
+    finish(flow, config, sent).await
+}
+
+/// What is needed of the first flight of a full handshake once it is sent.
+pub(crate) struct FirstFlight {
+    suite: &'static Suite,
+    facts: Facts,
+    transcript: Transcript,
+    randoms: Randoms,
+    exchange: Option<KeyExchange>,
+    session: NewSession,
+    /// What holds behind the handshake.
+    limits: Command,
+}
+
+/// Sends the first flight of a full handshake, or resumes, after which there is nothing left to do.
+async fn answer(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    message: Message,
+) -> Result<Option<FirstFlight>, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
     let extended = extended_main_secret(&hello, config)?;
+    // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet, nor
+    // who waits for a client's answer.
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet.
-        return boxed(|| {
+        let resumed = boxed(|| {
             resumption::serve(
                 flow,
                 config,
@@ -57,21 +80,23 @@ pub(crate) async fn handshake(
                 random,
                 secure_renegotiation,
             )
-        })
-        .await;
+        });
+        return resumed.await.map(|()| None);
     }
-    boxed(|| full(flow, config, &message, &hello, secure_renegotiation, extended)).await
+    let sent =
+        boxed(|| send_first_flight(flow, config, &message, &hello, secure_renegotiation, extended));
+    sent.await.map(Some)
 }
 
-/// A full handshake.
-pub(crate) async fn full(
+/// Up to ServerHelloDone.
+pub(crate) async fn send_first_flight(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     message: &Message,
     hello: &ClientHello<'_>,
     secure_renegotiation: bool,
     extended: bool,
-) -> Result<Established, Error> {
+) -> Result<FirstFlight, Error> {
     let alpn = negotiate::alpn(hello, config)?;
     let group = negotiate::group12(hello, config)?;
     let (credential, scheme) = select_credential(flow, config, message, hello).await?;
@@ -127,42 +152,52 @@ pub(crate) async fn full(
     }
     flow.send(&ServerHelloDone, &mut transcript)?;
 
-    let shown = receive_client_certificate(flow, config, &facts, &mut transcript).await?;
-    let shared = receive_key_exchange(flow, exchange, &mut transcript).await?;
-    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let main = auth::main_secret(suite, &shared, &randoms, extended, &mut transcript, &log);
-    if let Some(shown) = &shown {
-        let offered = &config.common.signature_schemes;
-        let scheme = auth::receive_verify(flow, &mut transcript, shown, offered).await?;
-        facts.peer_signature_scheme = Some(scheme);
-        verify_client(flow, config, shown).await?;
-    }
-    let (client_keys, server_keys) = auth::keys(&main, &randoms);
-    let expected = main.client_verify_data(&transcript.digest());
-    auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
-    if let Some(shown) = shown {
-        shown.into_facts(&mut facts);
-        keep_digest(config, &mut facts);
-    }
-    match session {
-        NewSession::None => {}
-        NewSession::Stored(id) => resumption::keep(config, suite, &main, &mut facts, id),
-        NewSession::Ticket => {
-            resumption::send_ticket(flow, config, suite, &main, &facts, &mut transcript)?;
+    let limits = limits(config, hello);
+    Ok(FirstFlight { suite, facts, transcript, randoms, exchange: Some(exchange), session, limits })
+}
+
+/// From the client's answer on.
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+fn finish<'h>(
+    flow: &'h mut Flow,
+    config: &'h Arc<ServerConfig>,
+    mut sent: FirstFlight,
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+    async move {
+        let shown = receive_client_certificate(flow, config, &mut sent).await?;
+        let main = receive_key_exchange(flow, config, &mut sent).await?;
+        if let Some(shown) = shown {
+            // Its question needs much room, and most handshakes have none.
+            boxed(|| judge_client(flow, config, &shown, &mut sent)).await?;
+            shown.into_facts(&mut sent.facts);
+            keep_digest(config, &mut sent.facts);
         }
+        let (client_keys, server_keys) = auth::keys(&main, &sent.randoms);
+        let expected = main.client_verify_data(&sent.transcript.digest());
+        auth::receive_finished(flow, client_keys, &expected, &mut sent.transcript).await?;
+        let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
+        match session {
+            NewSession::None => {}
+            NewSession::Stored(id) => resumption::keep(config, suite, &main, &mut facts, id),
+            NewSession::Ticket => {
+                resumption::send_ticket(flow, config, suite, &main, &facts, &mut transcript)?;
+            }
+        }
+        let verify_data = main.server_verify_data(&transcript.digest());
+        auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+        flow.order(limits)?;
+        let Randoms { client, server } = randoms;
+        let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
+        flow.connect(Established {
+            facts,
+            exporter: Exporter::tls12(exporter),
+            early_exporter: None,
+            tolerate_truncation: config.common.tolerate_truncation,
+            tickets: None,
+            answering: None,
+            requesting: None,
+        })
     }
-    let verify_data = main.server_verify_data(&transcript.digest());
-    auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    flow.order(limits(config, hello))?;
-    Ok(Established {
-        facts,
-        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
-        early_exporter: None,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting: None,
-    })
 }
 
 /// What the extensions of a ServerHello depend on.
@@ -317,35 +352,49 @@ fn send_certificate_request(
 async fn receive_client_certificate(
     flow: &mut Flow,
     config: &ServerConfig,
-    facts: &Facts,
-    transcript: &mut Transcript,
+    sent: &mut FirstFlight,
 ) -> Result<Option<Shown>, Error> {
     if config.client_auth == ClientAuth::None {
         return Ok(None);
     }
     let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    let shown = auth::shown(&message, Side::Client, facts.client_certificate_type)?;
+    let shown = auth::shown(&message, Side::Client, sent.facts.client_certificate_type)?;
     if shown.is_none() && config.client_auth == ClientAuth::Required {
         // TLS 1.2 has no alert of its own for this. RFC 5246 7.4.6
         return Err(Peer::CertificateRequiredTls12.into());
     }
-    transcript.add(message.bytes());
+    sent.transcript.add(message.bytes());
     Ok(shown)
 }
 
+/// The client's half, and the secret that comes of both.
 async fn receive_key_exchange(
     flow: &mut Flow,
-    exchange: KeyExchange,
-    transcript: &mut Transcript,
-) -> Result<SharedSecret, Error> {
+    config: &ServerConfig,
+    sent: &mut FirstFlight,
+) -> Result<MainSecret12, Error> {
     let message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
     let share = ClientKeyExchange::parse(message.body())?;
+    // A key exchange is agreed once, and this is where.
+    let exchange = sent.exchange.take().ok_or(Local::Encode)?;
     let shared = exchange.agree(share.ecdh_public).map_err(bad_share)?;
+    let FirstFlight { suite, facts, transcript, randoms, .. } = sent;
     transcript.add(message.bytes());
-    Ok(shared)
+    let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
+    let extended = facts.extended_main_secret;
+    Ok(auth::main_secret(suite, &shared, randoms, extended, transcript, &log))
 }
 
-async fn verify_client(flow: &mut Flow, config: &ServerConfig, shown: &Shown) -> Result<(), Error> {
+/// The client's signature, then its chain.
+async fn judge_client(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    shown: &Shown,
+    sent: &mut FirstFlight,
+) -> Result<(), Error> {
+    let offered = &config.common.signature_schemes;
+    let scheme = auth::receive_verify(flow, &mut sent.transcript, shown, offered).await?;
+    sent.facts.peer_signature_scheme = Some(scheme);
     let Some(verifier) = &config.client_verifier else { return Err(Local::NoCredential.into()) };
     let now = config.common.clock.now();
     identity::verify(flow, verifier, shown, None, now).await

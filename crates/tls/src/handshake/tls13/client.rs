@@ -42,7 +42,7 @@ pub(crate) async fn handshake(
     config: &Arc<ClientConfig>,
     mut offer: Offer,
     first: Message,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let offered_early = offer.early_data;
     let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
@@ -106,7 +106,7 @@ pub(crate) async fn handshake(
     let authenticated = session.as_ref().map(|session| session.authenticated);
     let request = match session {
         Some(session) => {
-            session.into_facts(&mut facts);
+            session.tell(&mut facts);
             None
         }
         // Neither side shows a certificate. RFC 9846 4.4.2, F.1
@@ -142,7 +142,7 @@ pub(crate) async fn handshake(
         .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type));
     let secret = || main.main.resumption_secret(&transcript.digest());
     let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
-    Ok(Established {
+    flow.connect(Established {
         facts,
         exporter: main.exporter,
         early_exporter: early_exporter.filter(|_| accepted),
@@ -198,7 +198,7 @@ async fn authenticate_server(
     let server = auth::receive(flow, transcript, &certificate, asked).await?;
     let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
     let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.name), now).await?;
+    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.server_name), now).await?;
     facts.peer_signature_scheme = Some(scheme);
     shown.into_facts(facts);
     Ok(request)

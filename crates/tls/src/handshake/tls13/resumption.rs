@@ -63,10 +63,10 @@ pub(crate) async fn accept(
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
         let found = resumption::find(flow, config, identity.identity, true).await?;
-        let Some(Found { mut session, is_stored }) = found else { continue };
+        let Some(Found { mut session, is_stored, now }) = found else { continue };
         let name = negotiate::server_name(hello);
         // The hash of the key must be the suite's. RFC 9846 4.3.11
-        if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name)
+        if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name, now)
             || session.suite.hash != suite.hash
         {
             continue;

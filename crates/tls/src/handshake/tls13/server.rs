@@ -43,7 +43,7 @@ pub(crate) async fn handshake(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     first: Message,
-) -> Result<Established, Error> {
+) -> Result<(), Error> {
     let mut keys = Keys::default();
     // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
     let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
@@ -56,8 +56,10 @@ pub(crate) async fn handshake(
         flow.install_read(client_handshake.keys())?;
         flow.order(limits)?;
     }
-    let shown = if sent.shows_certificate {
-        receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript).await?
+    let shown = if sent.shows_certificate && config.client_auth != ClientAuth::None {
+        // Its question needs much room, and most handshakes have none.
+        boxed(|| receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript))
+            .await?
     } else {
         None
     };
@@ -71,7 +73,7 @@ pub(crate) async fn handshake(
         shown.into_facts(&mut facts);
         keep_digest(config, &mut facts);
     } else if let Some(session) = session {
-        session.into_facts(&mut facts);
+        session.tell(&mut facts);
     }
     // Who has an external key is not asked later either. RFC 9846 4.4.2
     facts.post_handshake_auth &= facts.pre_shared_key().is_none();
@@ -82,7 +84,7 @@ pub(crate) async fn handshake(
         let age_adds = sent.age_adds.into_iter().take(sent.tickets.into());
         resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
     }
-    Ok(Established {
+    flow.connect(Established {
         facts,
         exporter: main.exporter,
         early_exporter: sent.early_exporter,
@@ -400,9 +402,6 @@ async fn receive_client_certificate(
     transcript: &mut Transcript,
 ) -> Result<Option<Received>, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(None) };
-    if config.client_auth == ClientAuth::None {
-        return Ok(None);
-    }
     let message = flow.read().await;
     let asked = Asked::of_client(config, facts.client_certificate_type);
     let received = auth::receive(flow, transcript, &message, asked).await?;

@@ -1,6 +1,11 @@
 //! Newest first, once each, within bounds; and the same after a detour through bytes.
 
 use super::*;
+use crate::connection::facts::Facts;
+use crate::keys::suite;
+use crate::session::state::Session;
+use tercel_crypto::Secret;
+use tercel_wire::{CipherSuite, ProtocolVersion};
 
 fn at(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))
@@ -27,7 +32,11 @@ fn the_newest_is_taken_first_and_each_once() {
         assert_eq!(store.take(&key("a.example"), at(1)), Some(vec![session]));
     }
     assert_eq!(store.take(&key("a.example"), at(1)), None);
-    assert_eq!(store.lock().iter().count(), 0, "an empty server stayed");
+    assert_eq!(
+        *store.to_bytes(),
+        *ClientMemoryStore::default().to_bytes(),
+        "an empty server is saved"
+    );
 }
 
 #[test]
@@ -65,7 +74,7 @@ fn what_has_expired_is_passed_over() {
     assert_eq!(store.take(&key("a.example"), at(50)), Some(vec![1]));
     store.put(&key("a.example"), vec![3], at(100));
     assert_eq!(store.take(&key("a.example"), at(100)), None);
-    assert_eq!(store.lock().iter().count(), 0);
+    assert_eq!(*store.to_bytes(), *ClientMemoryStore::default().to_bytes());
 }
 
 #[test]
@@ -113,9 +122,8 @@ fn varied() -> ClientMemoryStore {
 type Contents = Vec<(ClientSessionKey, Vec<(Vec<u8>, UnixTime)>)>;
 
 fn contents(store: &ClientMemoryStore) -> Contents {
-    let sessions = |sessions: &VecDeque<Kept>| {
-        sessions.iter().map(|kept| (kept.session().to_vec(), kept.expires())).collect()
-    };
+    let bytes = |kept: &Kept<Form>| (kept.session().to_bytes().unwrap().to_vec(), kept.expires());
+    let sessions = |sessions: &Sessions| sessions.iter().map(bytes).collect();
     store.lock().iter().map(|(key, kept)| (key.clone(), sessions(kept))).collect()
 }
 
@@ -147,6 +155,60 @@ fn the_format_is_what_it_was() {
     expected.extend([1, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 7]);
     expected.extend(b"session");
     assert_eq!(*store.to_bytes(), expected);
+}
+
+/// A session as the handshakes make them.
+fn session(lifetime: u32) -> ClientSession {
+    let suite = suite::find(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256).unwrap();
+    let facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+    let mut session = Session::of(suite, &facts, 1, None);
+    session.secret = Secret::new(&[5; 48]);
+    session.lifetime = lifetime;
+    ClientSession::new(Box::new(session))
+}
+
+#[test]
+fn a_value_and_its_bytes_are_the_same_session() {
+    let (a, bytes) = (key("a.example"), session(9).to_bytes().unwrap());
+    let store = ClientMemoryStore::default();
+    store.put_session(&a, session(9), at(100));
+    store.put(&a, bytes.clone(), at(100));
+    let saved = ClientMemoryStore::from_bytes(&store.to_bytes(), 9, 9).unwrap();
+    for store in [store, saved] {
+        assert_eq!(store.take_session(&a, at(1)).unwrap().to_bytes().unwrap(), bytes);
+        assert_eq!(store.take(&a, at(1)).unwrap(), bytes);
+        assert!(store.take_session(&a, at(1)).is_none());
+        store.put_session(&a, session(8), at(100));
+        store.put_session(&a, session(9), at(100));
+        assert_eq!(store.take_session(&a, at(1)).unwrap().to_bytes().unwrap(), bytes);
+        assert!(store.take_session(&a, at(100)).is_none(), "used when it had expired");
+    }
+    assert_eq!(format!("{:?}", session(9)), "ClientSession { .. }");
+}
+
+/// A store that knows nothing of values.
+struct BytesAlone(ClientMemoryStore);
+
+impl ClientSessionStore for BytesAlone {
+    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
+        self.0.put(key, session, expires);
+    }
+
+    fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>> {
+        self.0.take(key, now)
+    }
+}
+
+#[test]
+fn a_store_of_bytes_alone_gets_bytes() {
+    let (a, bytes) = (key("a.example"), session(9).to_bytes().unwrap());
+    let store = BytesAlone(ClientMemoryStore::default());
+    store.put_session(&a, session(9), at(100));
+    assert_eq!(store.0.take(&a, at(1)), Some(bytes.clone()));
+    store.put(&a, bytes.clone(), at(100));
+    assert_eq!(store.take_session(&a, at(1)).unwrap().to_bytes(), Some(bytes.clone()));
+    store.put(&a, bytes[1..].to_vec(), at(100));
+    assert!(store.take_session(&a, at(1)).is_none(), "damaged");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Sessions as bytes, whole, cut, damaged and of other versions.
 
 use super::*;
+use pki_types::CertificateDer;
 
 fn at(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))
@@ -29,7 +30,8 @@ fn sessions() -> [Session; 2] {
         context: vec![1; 16],
         identity: vec![2; 300],
         by_ticket: true,
-        peer_chain: vec![CertificateDer::from(vec![3; 70]), CertificateDer::from(vec![4; 80])],
+        peer_chain: vec![CertificateDer::from(vec![3; 70]), CertificateDer::from(vec![4; 80])]
+            .into(),
         peer_raw_public_key: Some(vec![5; 44].into()),
         ocsp_response: Some(vec![6; 30]),
         signed_certificate_timestamps: Some(vec![7; 20]),
@@ -68,7 +70,7 @@ fn writing_does_not_grow_the_buffer() {
     full.identity = vec![2; 0xffff];
     full.pre_shared_key =
         Some(UsedKey { external_identity: vec![3; 0xffff], fingerprint: [4; 32] });
-    full.peer_chain = vec![CertificateDer::from(vec![5; 1]); 1000];
+    full.peer_chain = vec![CertificateDer::from(vec![5; 1]); 1000].into();
     full.peer_raw_public_key = Some(vec![6; 0xffff].into());
     full.peer_certificate_digest = Some([7; 32]);
     assert_eq!(full.to_stored_bytes().unwrap().capacity(), full.room());

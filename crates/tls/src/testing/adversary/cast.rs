@@ -16,9 +16,9 @@ use crate::config::policy::{Policy, Side};
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::config::verifier::AcceptAnyPeer;
-use crate::handshake::client_session::Destination;
 use crate::handshake::coroutine::Coroutine;
 use crate::handshake::{Handshake, hello};
+use crate::session::client_store::ClientSessionKey;
 
 /// One situation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,11 @@ impl Scene {
             Side::Server => Puppet::new(
                 |flow| {
                     Coroutine::new(|| {
-                        hello::client(flow, self.client(), Destination { name: name(), port: None })
+                        hello::client(
+                            flow,
+                            self.client(),
+                            ClientSessionKey::new(name(), None, [0; 32]),
+                        )
                     })
                 },
                 script,

@@ -16,10 +16,10 @@ use crate::config::server::ServerConfig;
 use crate::connection::buffer::Received;
 use crate::connection::facts::Facts;
 use crate::error::Peer;
-use crate::handshake::client_session::Destination;
 use crate::handshake::coroutine::Coroutine;
 use crate::handshake::{Handshake, client_session, hello};
 use crate::keys::suite;
+use crate::session::client_store::ClientSessionKey;
 use crate::session::state::Session;
 
 #[test]
@@ -27,8 +27,8 @@ fn early_data_is_accepted_only_with_the_first_key() {
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConfig::builder().pre_shared_keys([key()]).early_data(true).build().unwrap();
     let now = client.common.clock.now();
-    let to = Destination { name: name.clone(), port: None };
-    client_session::keep(&client, &to, &session(now));
+    let to = ClientSessionKey::new(name.clone(), None, client.resumption.context);
+    client_session::keep(&client, &to, Box::new(session(now)));
 
     let server = ServerConfig::builder().pre_shared_keys([key()]).build().unwrap();
     let script = |_, due: Say| match due.kind() {

@@ -9,8 +9,7 @@ use tercel_wire::{AlertDescription, ContentType, HandshakeType, ProtocolVersion}
 use crate::connection::Connection;
 use crate::connection::buffer::Received;
 use crate::error::Error;
-use crate::handshake::coroutine::{Coroutine, Mailbox};
-use crate::handshake::established::Established;
+use crate::handshake::coroutine::Coroutine;
 use crate::handshake::flow::{Command, Flow, Line, Post, Script as Orders, Wanted};
 use crate::handshake::{Handshake, Next};
 use crate::record::frame::Expect;
@@ -36,8 +35,8 @@ pub(super) enum Say {
 pub(super) type Script<'s> = Box<dyn FnMut(usize, Say) -> Vec<Say> + 's>;
 
 pub(super) struct Puppet<'s> {
-    coroutine: Coroutine<Result<Established, Error>>,
-    post: Mailbox<Post>,
+    coroutine: Coroutine<Result<(), Error>>,
+    post: Option<Box<Post>>,
     script: Script<'s>,
     sealer: Sealer,
     opener: Opener,
@@ -62,13 +61,12 @@ pub(super) enum Outcome {
 impl<'s> Puppet<'s> {
     /// A puppet whose protocol is made by `start`.
     pub(super) fn new(
-        start: impl FnOnce(Flow) -> Coroutine<Result<Established, Error>>,
+        start: impl FnOnce(Flow) -> Coroutine<Result<(), Error>>,
         script: Script<'s>,
     ) -> Self {
-        let post = Mailbox::new(Post::default());
         Self {
-            coroutine: start(Flow::new(post.share())),
-            post,
+            coroutine: start(Flow::default()),
+            post: Some(Box::new(Post::new(Line::Script(Orders::default())))),
             script,
             sealer: Sealer::new(),
             opener: Opener::new(),
@@ -148,9 +146,9 @@ impl<'s> Puppet<'s> {
 
     pub(super) fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) {
         while !self.ended {
-            self.post.open().line = Some(Line::Script(Orders::default()));
-            self.ended = self.coroutine.resume().is_some();
-            let Some(Line::Script(orders)) = self.post.open().line.take() else { return };
+            self.ended = self.coroutine.resume(&mut self.post).is_some();
+            let Line::Script(orders) = &mut self.post().line else { return };
+            let orders = core::mem::take(orders);
             self.carry_out(orders, out);
             if !self.ended && !self.feed(received) {
                 return;
@@ -162,23 +160,27 @@ impl<'s> Puppet<'s> {
     /// Takes in records until what the coroutine waits for is there.
     fn feed(&mut self, received: &mut Received) -> bool {
         loop {
-            let wanted = self.post.open().wanted;
+            let wanted = self.post().wanted;
             if wanted == Some(Wanted::Message) {
                 if let Ok(Some(message)) = self.joiner.next() {
-                    self.post.open().message = Some(message);
+                    self.post().message = Some(message);
                     return true;
                 }
             }
             if wanted == Some(Wanted::ChangeCipherSpec)
                 && core::mem::take(&mut self.change_cipher_spec)
             {
-                self.post.open().change_cipher_spec = true;
+                self.post().change_cipher_spec = true;
                 return true;
             }
             if !self.hear_one(received) {
                 return false;
             }
         }
+    }
+
+    fn post(&mut self) -> &mut Post {
+        self.post.as_mut().unwrap()
     }
 
     fn hear(&mut self, received: &mut Received) {

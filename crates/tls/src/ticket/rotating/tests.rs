@@ -60,6 +60,16 @@ fn every_changed_bit_and_every_other_length_is_refused() {
 }
 
 #[test]
+fn it_tells_since_when_its_key_seals() {
+    let tickets = tickets();
+    assert_eq!(tickets.seals_since(), after(0));
+    tickets.seal(b"s", after(PERIOD - 1)).unwrap();
+    assert_eq!(tickets.seals_since(), after(0));
+    tickets.seal(b"s", after(PERIOD + 5)).unwrap();
+    assert_eq!(tickets.seals_since(), after(PERIOD + 5));
+}
+
+#[test]
 fn another_server_s_ticket_is_refused() {
     let ticket = tickets().seal(b"a session", after(0)).unwrap();
     assert_eq!(tickets().open(&ticket, after(0)), None);

@@ -54,6 +54,13 @@ impl SharedTickets {
         self.state.set(State::new(keys));
     }
 
+    /// Since when the key that seals now has been sealing, by the keys' own word: for those who watch that keys are
+    /// replaced. `None` if no key's time has come.
+    #[must_use]
+    pub fn seals_since(&self, now: UnixTime) -> Option<UnixTime> {
+        self.state.load().keys.to_seal(now).map(|key| key.not_before)
+    }
+
     fn seal_in(&self, process: u32, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         if !sealing::fits(&[0; ID], session) {
             return None;

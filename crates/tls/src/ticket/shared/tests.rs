@@ -49,6 +49,16 @@ fn each_process_opens_what_another_sealed() {
 }
 
 #[test]
+fn it_tells_since_when_the_sealing_key_seals() {
+    let tickets = process_with(&set(2));
+    assert_eq!(tickets.seals_since(at(LIFETIME - 1)), None);
+    assert_eq!(tickets.seals_since(at(NOW - 1)), Some(at(LIFETIME)));
+    assert_eq!(tickets.seals_since(at(NOW + 7)), Some(at(NOW)));
+    tickets.set_keys(&set(4));
+    assert_eq!(tickets.seals_since(at(5 * LIFETIME)), Some(at(5 * LIFETIME)));
+}
+
+#[test]
 fn no_two_processes_seal_under_the_same_subkey() {
     let sealed = [0, 1].map(|_| process_with(&set(2)).seal(b"s", at(NOW)).unwrap());
     assert_eq!(sealed[0][..NAME], sealed[1][..NAME]);

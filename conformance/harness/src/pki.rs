@@ -1,8 +1,8 @@
-//! The certificates of the run, made afresh in its temporary folder.
+//! Certificates, made afresh for each run.
 //!
-//! Two server hierarchies (RSA and ECDSA, each a root and an intermediate, so that an RSA suite
+//! [`Authority`] issues what a run asks for; [`Pki`] is the set of files that interop runs choose from. Two server hierarchies (RSA and ECDSA, each a root and an intermediate, so that an RSA suite
 //! never meets an ECDSA signature by accident), one for clients, and one nobody trusts. This
-//! module must not know who uses the files. Next: `cells.rs` chooses among them.
+//! module must not know who uses them. Next: `folder.rs`, where files go.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,33 +15,71 @@ use rcgen::{
     date_time_ymd,
 };
 
-use crate::terms::Key;
-
 /// The name every good server certificate carries, beside 127.0.0.1.
-pub(crate) const SERVER_NAME: &str = "localhost";
+pub const SERVER_NAME: &str = "localhost";
 /// The only name in the certificate used for the wrong-name refusal.
-pub(crate) const OTHER_NAME: &str = "other.example";
+pub const OTHER_NAME: &str = "other.example";
 
 /// The public keys are there in this form too, beside the PEM.
-pub(crate) const DER: &str = "der";
+pub const DER: &str = "der";
+
+/// The kind of key in an end-entity certificate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Key {
+    /// RSA of 2048 bits.
+    Rsa2048,
+    /// ECDSA on P-256.
+    P256,
+    /// ECDSA on P-384.
+    P384,
+    /// ECDSA on P-521.
+    P521,
+    /// Ed25519.
+    Ed25519,
+}
+
+impl Key {
+    /// What every peer has.
+    pub const COMMON: [Self; 2] = [Self::Rsa2048, Self::P256];
+    /// All there are.
+    pub const ALL: [Self; 5] = [Self::Rsa2048, Self::P256, Self::P384, Self::P521, Self::Ed25519];
+
+    /// How files are called after it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rsa2048 => "rsa2048",
+            Self::P256 => "p256",
+            Self::P384 => "p384",
+            Self::P521 => "p521",
+            Self::Ed25519 => "ed25519",
+        }
+    }
+}
 
 /// A certificate file (leaf, then intermediate), its key, and its public key alone, all PEM.
 #[derive(Clone, Debug)]
-pub(crate) struct Credential {
-    pub(crate) certificate: PathBuf,
-    pub(crate) key: PathBuf,
-    pub(crate) public: PathBuf,
+pub struct Credential {
+    /// The chain.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+    /// The public key.
+    pub public: PathBuf,
 }
 
 /// Where the run's certificates are.
 #[derive(Debug)]
-pub(crate) struct Pki {
+pub struct Pki {
     folder: PathBuf,
 }
 
 impl Pki {
     /// Makes all certificates and writes them into `folder`.
-    pub(crate) fn create(folder: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If one cannot be made or written.
+    pub fn create(folder: &Path) -> Result<Self> {
         let pki = Self { folder: folder.to_owned() };
         let rsa = Authority::new("RSA", Key::Rsa2048)?;
         let ecdsa = Authority::new("ECDSA", Key::P256)?;
@@ -65,35 +103,51 @@ impl Pki {
         Ok(pki)
     }
 
-    pub(crate) fn server_roots(&self) -> PathBuf {
+    /// The roots of all good servers, PEM.
+    #[must_use]
+    pub fn server_roots(&self) -> PathBuf {
         self.folder.join("server-roots.pem")
     }
 
-    pub(crate) fn client_roots(&self) -> PathBuf {
+    /// The root of all good clients, PEM.
+    #[must_use]
+    pub fn client_roots(&self) -> PathBuf {
         self.folder.join("client-roots.pem")
     }
 
-    pub(crate) fn server(&self, key: Key) -> Credential {
+    /// A good server's, with a key of this kind.
+    #[must_use]
+    pub fn server(&self, key: Key) -> Credential {
         self.credential(&format!("server-{}", key.name()))
     }
 
-    pub(crate) fn client(&self, key: Key) -> Credential {
+    /// A good client's, with a key of this kind.
+    #[must_use]
+    pub fn client(&self, key: Key) -> Credential {
         self.credential(&format!("client-{}", key.name()))
     }
 
-    pub(crate) fn expired(&self) -> Credential {
+    /// A server's whose time is over.
+    #[must_use]
+    pub fn expired(&self) -> Credential {
         self.credential("server-expired")
     }
 
-    pub(crate) fn other_name(&self) -> Credential {
+    /// A server's that bears [`OTHER_NAME`] only.
+    #[must_use]
+    pub fn other_name(&self) -> Credential {
         self.credential("server-other-name")
     }
 
-    pub(crate) fn unknown_server(&self) -> Credential {
+    /// A server's of nobody we trust.
+    #[must_use]
+    pub fn unknown_server(&self) -> Credential {
         self.credential("server-unknown")
     }
 
-    pub(crate) fn unknown_client(&self) -> Credential {
+    /// A client's of nobody we trust.
+    #[must_use]
+    pub fn unknown_client(&self) -> Credential {
         self.credential("client-unknown")
     }
 
@@ -105,18 +159,9 @@ impl Pki {
         }
     }
 
-    fn issue(&self, by: &Authority, to: &Credential, key: Key, leaf: &Leaf) -> Result<()> {
+    fn issue(&self, by: &Authority, to: &Credential, key: Key, leaf: &Leaf<'_>) -> Result<()> {
         let pair = generate(key)?;
-        let names: Vec<String> = leaf.names.iter().map(|&name| name.to_owned()).collect();
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name.push(DnType::CommonName, leaf.common_name);
-        params.not_before = date_time_ymd(2020, 1, 1);
-        params.not_after = date_time_ymd(if leaf.expired { 2021 } else { 2045 }, 1, 1);
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![leaf.usage.clone()];
-        params.use_authority_key_identifier_extension = true;
-        let certificate = params.signed_by(&pair, &by.issuer)?;
-        fs::write(&to.certificate, certificate.pem() + &by.intermediate.pem())?;
+        fs::write(&to.certificate, by.sign(leaf, &pair)?)?;
         fs::write(&to.key, pair.serialize_pem())?;
         fs::write(&to.public, pair.public_key_pem())?;
         fs::write(to.public.with_extension(DER), pair.subject_public_key_info())?;
@@ -125,21 +170,28 @@ impl Pki {
 }
 
 /// What makes one end-entity certificate differ from another.
-struct Leaf {
-    common_name: &'static str,
-    names: &'static [&'static str],
-    usage: ExtendedKeyUsagePurpose,
-    expired: bool,
+#[derive(Clone, Debug)]
+pub struct Leaf<'a> {
+    /// Its common name, which no client looks at.
+    pub common_name: &'a str,
+    /// Its names and addresses.
+    pub names: &'a [&'a str],
+    /// What it is good for.
+    pub usage: ExtendedKeyUsagePurpose,
+    /// Whether its time is over.
+    pub expired: bool,
 }
 
-impl Leaf {
-    const SERVER: Self = Self {
+impl Leaf<'static> {
+    /// A server's, for [`SERVER_NAME`] and 127.0.0.1.
+    pub const SERVER: Self = Self {
         common_name: "interop server",
         names: &[SERVER_NAME, "127.0.0.1"],
         usage: ExtendedKeyUsagePurpose::ServerAuth,
         expired: false,
     };
-    const CLIENT: Self = Self {
+    /// A client's.
+    pub const CLIENT: Self = Self {
         common_name: "interop client",
         names: &["client.example"],
         usage: ExtendedKeyUsagePurpose::ClientAuth,
@@ -148,14 +200,28 @@ impl Leaf {
 }
 
 /// A root, and the intermediate that signs everything below it.
-struct Authority {
+#[derive(Debug)]
+pub struct Authority {
     root: Certificate,
     intermediate: Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
+/// A chain and its key, both PEM.
+#[derive(Clone, Debug)]
+pub struct Pem {
+    /// Leaf, then intermediate.
+    pub certificates: String,
+    /// The leaf's private key.
+    pub key: String,
+}
+
 impl Authority {
-    fn new(name: &str, key: Key) -> Result<Self> {
+    /// A new one whose certificates bear this name.
+    ///
+    /// # Errors
+    /// If keys or certificates cannot be made.
+    pub fn new(name: &str, key: Key) -> Result<Self> {
         let root_key = generate(key)?;
         let root_params = authority_params(&format!("{name} interop root"))?;
         let root = root_params.self_signed(&root_key)?;
@@ -165,6 +231,34 @@ impl Authority {
         let intermediate = intermediate_params.signed_by(&intermediate_key, &root_issuer)?;
         let issuer = Issuer::new(intermediate_params, intermediate_key);
         Ok(Self { root, intermediate, issuer })
+    }
+
+    /// What clients trust.
+    #[must_use]
+    pub fn root_pem(&self) -> String {
+        self.root.pem()
+    }
+
+    /// A certificate for a new key of this kind.
+    ///
+    /// # Errors
+    /// If a name is none, or no key or certificate can be made.
+    pub fn issue(&self, leaf: &Leaf<'_>, key: Key) -> Result<Pem> {
+        let pair = generate(key)?;
+        Ok(Pem { certificates: self.sign(leaf, &pair)?, key: pair.serialize_pem() })
+    }
+
+    fn sign(&self, leaf: &Leaf<'_>, pair: &KeyPair) -> Result<String> {
+        let names: Vec<String> = leaf.names.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name.push(DnType::CommonName, leaf.common_name);
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(if leaf.expired { 2021 } else { 2045 }, 1, 1);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![leaf.usage.clone()];
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(pair, &self.issuer)?;
+        Ok(certificate.pem() + &self.intermediate.pem())
     }
 }
 

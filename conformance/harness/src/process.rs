@@ -1,7 +1,7 @@
-//! A child process that cannot outlive its cell: killed by its own handle when dropped.
+//! A child process that cannot outlive its test: killed by its own handle when dropped.
 //!
 //! Its three streams are pipes and are always drained, so it can never block on us. This module
-//! must not know TLS. Next: `run.rs`.
+//! must not know TLS. Next: `proxy.rs`, one such program.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -11,11 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+pub use nix::sys::signal::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 
 /// A running program.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     output: Collected,
     complaints: Collected,
@@ -25,19 +28,55 @@ pub(crate) struct Process {
 
 /// What a process wrote to one stream so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Collected {
+pub struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
     ended: Arc<AtomicBool>,
 }
 
 impl Process {
-    pub(crate) fn start(command: Command) -> Result<Self> {
+    /// Starts it, with pipes for its three streams.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(command: Command) -> Result<Self> {
         Self::spawn(command, false)
     }
 
     /// Like `start`, and what it writes to its standard output is also what it is given to read.
-    pub(crate) fn start_echoing(command: Command) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start_echoing(command: Command) -> Result<Self> {
         Self::spawn(command, true)
+    }
+
+    /// Its number in the system.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// If it has gone.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        kill(Pid::from_raw(i32::try_from(self.id())?), signal).with_context(|| format!("{signal}"))
+    }
+
+    /// How it ended, once it has; no longer than this.
+    ///
+    /// # Errors
+    /// If it goes on.
+    pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(status);
+            }
+            ensure!(Instant::now() < deadline, "has not ended within {limit:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn spawn(mut command: Command, echo: bool) -> Result<Self> {
@@ -54,7 +93,8 @@ impl Process {
         Ok(Self { child, output, complaints, input: Some(input) })
     }
 
-    pub(crate) fn give(&self, bytes: &[u8]) {
+    /// Hands it bytes to read, without waiting.
+    pub fn give(&self, bytes: &[u8]) {
         if let Some(input) = &self.input {
             // A process that has gone takes nothing; its end is noticed elsewhere.
             let _ = input.send(bytes.to_vec());
@@ -62,32 +102,39 @@ impl Process {
     }
 
     /// Closes its standard input, once everything given has been taken.
-    pub(crate) fn end_input(&mut self) {
+    pub fn end_input(&mut self) {
         self.input = None;
     }
 
-    pub(crate) fn output(&self) -> &Collected {
+    /// What it wrote to its standard output.
+    #[must_use]
+    pub fn output(&self) -> &Collected {
         &self.output
     }
 
-    pub(crate) fn complaints(&self) -> &Collected {
+    /// What it wrote to its standard error.
+    #[must_use]
+    pub fn complaints(&self) -> &Collected {
         &self.complaints
     }
 
     /// Both, one after the other.
-    pub(crate) fn said(&self) -> String {
+    #[must_use]
+    pub fn said(&self) -> String {
         self.output.text() + &self.complaints.text()
     }
 
-    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
 }
 
 /// The last lines that each process wrote to its standard error.
-pub(crate) fn last_words<'a>(
-    processes: impl Iterator<Item = (&'static str, &'a mut Process)>,
-) -> String {
+pub fn last_words<'a>(processes: impl Iterator<Item = (&'static str, &'a mut Process)>) -> String {
     let mut words = String::new();
     for (who, process) in processes {
         // The last words of a program that has just ended may still be in the pipe.
@@ -116,20 +163,33 @@ impl Drop for Process {
 }
 
 impl Collected {
-    pub(crate) fn len(&self) -> usize {
+    /// How many bytes it wrote.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    /// Whether it has written nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All it wrote.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
         self.lock().clone()
     }
 
-    pub(crate) fn text(&self) -> String {
+    /// The same as text.
+    #[must_use]
+    pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.lock()).into_owned()
     }
 
     /// Nothing more will come.
-    pub(crate) fn ended(&self) -> bool {
+    #[must_use]
+    pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 

@@ -1,0 +1,79 @@
+//! A client that stops in the middle: its bytes reach the server up to one of them, and no further.
+//!
+//! Must not know: what happens then. Next: `bad.rs`, which does it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use tercel::ClientConfig;
+use tercel::pki_types::ServerName;
+use tercel_harness::good::connect;
+use tercel_tokio::Connector;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::TcpStream;
+
+/// Room for any flight of ours.
+const ROOM: usize = 64 * 1024;
+
+/// Connects, and lets so many bytes of a handshake through. The connection, and how many bytes
+/// went: fewer if the handshake was complete before, or if the server ended it.
+pub(crate) async fn handshake(
+    target: SocketAddr,
+    source: IpAddr,
+    config: &Arc<ClientConfig>,
+    server: ServerName<'static>,
+    stop_after: usize,
+) -> io::Result<(TcpStream, usize)> {
+    let mut tcp = connect(target, Some(source)).await?;
+    let (near, mut far) = duplex(ROOM);
+    let connector = Connector::new(config.clone());
+    let client = tokio::spawn(async move { connector.connect(server, near).await });
+    let sent = pump(&mut far, &mut tcp, stop_after).await;
+    client.abort();
+    Ok((tcp, sent?))
+}
+
+/// How many bytes a client sends in a whole handshake.
+pub(crate) async fn whole(
+    target: SocketAddr,
+    source: IpAddr,
+    config: &Arc<ClientConfig>,
+    server: ServerName<'static>,
+) -> io::Result<usize> {
+    let mut tcp = connect(target, Some(source)).await?;
+    let (near, mut far) = duplex(ROOM);
+    let connector = Connector::new(config.clone());
+    // The stream is dropped, which ends the pump once what it has sent is through.
+    let client = tokio::spawn(async move { connector.connect(server, near).await.map(drop) });
+    let sent = pump(&mut far, &mut tcp, usize::MAX).await?;
+    client.await??;
+    Ok(sent)
+}
+
+/// Moves bytes both ways until so many went to the server, or one side is done.
+async fn pump(client: &mut DuplexStream, tcp: &mut TcpStream, most: usize) -> io::Result<usize> {
+    let mut sent = 0;
+    let (mut from_client, mut from_server) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+    while sent < most {
+        tokio::select! {
+            biased;
+            count = client.read(&mut from_client) => {
+                let count = count?.min(most - sent);
+                if count == 0 {
+                    break;
+                }
+                tcp.write_all(&from_client[..count]).await?;
+                sent += count;
+            }
+            count = tcp.read(&mut from_server) => {
+                let count = count?;
+                if count == 0 {
+                    break;
+                }
+                client.write_all(&from_server[..count]).await?;
+            }
+        }
+    }
+    Ok(sent)
+}

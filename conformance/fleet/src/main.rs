@@ -1,0 +1,134 @@
+//! Three nodes of `tercel proxy` that share what clients resume, under a steady load, and what befalls them.
+//!
+//! ```text
+//! cargo run --release -p tercel-conformance-fleet -- --tercel target/release/tercel --quick
+//! ```
+//!
+//! `cluster.rs` starts the nodes, `store.rs` a real store (redis-server), `balancer.rs` haproxy before them, and
+//! conformance/harness the clients and backends. `events.rs` is what is done, one thing after the other; `early.rs`
+//! records first flights and sends them again, and shows at `alone.rs` that it sees what becomes of them; `others.rs` is for clients of others; `report.rs` is the table.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use tercel::wire::ProtocolVersion;
+use tercel_harness::good::{Kind, Load};
+use tercel_harness::pki::SERVER_NAME;
+use tercel_harness::proxy;
+
+mod alone;
+mod balancer;
+mod cluster;
+mod early;
+mod events;
+mod others;
+mod report;
+mod store;
+
+use alone::Alone;
+use cluster::{Cluster, Face};
+use events::Run;
+
+/// Three nodes that share what clients resume, and what befalls them.
+#[derive(Parser, Debug)]
+struct Options {
+    /// The tercel program.
+    #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
+    tercel: PathBuf,
+    /// Does not wait until early data is admitted, which takes two minutes after each time it is not:
+    /// less than a minute in all.
+    #[arg(long)]
+    quick: bool,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    let absent: Vec<_> =
+        [store::PROGRAM, balancer::PROGRAM].into_iter().filter(|name| !present(name)).collect();
+    if !absent.is_empty() {
+        println!("absent: {}", absent.join(", "));
+        return Ok(ExitCode::SUCCESS);
+    }
+    // A bare file name would be searched for on the path.
+    let program = options
+        .tercel
+        .canonicalize()
+        .with_context(|| format!("no program at {}", options.tercel.display()))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let cluster = runtime.block_on(Cluster::start(&program))?;
+    let roots = proxy::roots(&cluster.root_pem())?;
+    runtime.block_on(async {
+        let alone = Alone::start(&cluster.certificate()?).await?;
+        early::check_the_eye(alone.address, &roots).await
+    })?;
+    let clients = clients(&cluster);
+    let kinds = clients.iter().map(|kind| kind.name).collect();
+    let load = Load::start(clients, &roots)?;
+    let begun = Instant::now();
+    let mut run = Run::new(cluster, &runtime, load, kinds, roots, options.quick);
+    run.all()?;
+
+    let replays = run.replays();
+    let Run { cluster, load, lines, .. } = run;
+    let outcomes = load.stop()?;
+    let (kinds, mut faults) = report::kinds(&outcomes);
+    faults.extend(cluster.repeated().into_iter().map(|path| format!("{path} came twice")));
+    if replays.once == 0 && !options.quick {
+        faults.push("no early data was accepted at all".to_owned());
+    }
+    println!("\n{}\n\n{kinds}\n", report::table(&lines));
+    println!(
+        "{} requests; {} first flights sent again, {} accepted once, {} twice; {:.0} s",
+        outcomes.len(),
+        replays.tried,
+        replays.once,
+        replays.accepted,
+        begun.elapsed().as_secs_f32()
+    );
+    for fault in &faults {
+        println!("FAIL    {fault}");
+    }
+    let passed = faults.is_empty() && lines.iter().all(report::Line::passed);
+    println!("{}", if passed { "passed" } else { "FAILED" });
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The steady load.
+fn clients(cluster: &Cluster) -> Vec<Kind> {
+    let kind = |name, face, version, early, requests| Kind {
+        name,
+        target: cluster.front(face),
+        source: None,
+        server: SERVER_NAME.to_owned(),
+        version,
+        early,
+        requests,
+        clients: 3,
+        pause: Duration::from_millis(200),
+        limit: Duration::from_secs(10),
+    };
+    let (tls12, tls13) = (ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3);
+    vec![
+        kind("1.2 ticket, store", Face::StoreKeys, tls12, false, 1),
+        kind("1.3 ticket, store", Face::StoreKeys, tls13, false, 1),
+        kind("1.3 ticket, store, early", Face::StoreKeys, tls13, true, 1),
+        kind("1.3 ticket, store, kept open", Face::StoreKeys, tls13, false, 4),
+        kind("1.2 ticket, file", Face::FileKeys, tls12, false, 1),
+        kind("1.3 ticket, file", Face::FileKeys, tls13, false, 1),
+        kind("1.2 id", Face::Sessions, tls12, false, 1),
+        kind("1.3 stateful", Face::Sessions, tls13, false, 1),
+        kind("1.3 stateful, early", Face::Sessions, tls13, true, 1),
+    ]
+}
+
+fn present(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("-v").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok()
+}

@@ -1,0 +1,89 @@
+//! As much of HTTP/1.1 as the runs need, on the client's side.
+//!
+//! Must not know: TLS. Next: `backend.rs`, the other side.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// No head of ours is longer.
+const LONGEST_HEAD: usize = 4096;
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Which backend answered.
+    pub backend: String,
+    /// How long the body was; it is not kept.
+    pub length: usize,
+}
+
+/// A request for a path, with or without the wish to end the connection after it.
+#[must_use]
+pub fn request(path: &str, close: bool) -> Vec<u8> {
+    let connection = if close { "close" } else { "keep-alive" };
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: {connection}\r\n\r\n")
+        .into_bytes()
+}
+
+/// Reads one answer.
+///
+/// # Errors
+/// Those of the stream; [`io::ErrorKind::ConnectionAborted`] if it ends before the first byte,
+/// [`io::ErrorKind::UnexpectedEof`] if it ends later.
+pub async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Answer> {
+    let mut bytes = Vec::with_capacity(1024);
+    let end = loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if bytes.len() > LONGEST_HEAD {
+            return Err(invalid("a head without end"));
+        }
+        let read = stream.read_buf(&mut bytes).await;
+        // An ended connection may be seen as such, or as a reset if something was sent into it.
+        let reset =
+            read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionReset);
+        if reset && bytes.is_empty() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        match read? {
+            0 if bytes.is_empty() => return Err(io::ErrorKind::ConnectionAborted.into()),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => {}
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let length: usize = field(&head, "content-length")
+        .and_then(|length| length.parse().ok())
+        .ok_or_else(|| invalid("no length"))?;
+    let mut left = (end + length).saturating_sub(bytes.len());
+    let mut buffer = vec![0; left.min(16 * 1024)];
+    while left > 0 {
+        let room = left.min(buffer.len());
+        match stream.read(&mut buffer[..room]).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => left -= count,
+        }
+    }
+    Ok(Answer {
+        status: status.ok_or_else(|| invalid("no status"))?,
+        backend: field(&head, "x-backend").unwrap_or_default().to_owned(),
+        length,
+    })
+}
+
+/// The value of a header field.
+pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case(name).then(|| value.trim())
+    })
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}

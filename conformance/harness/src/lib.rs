@@ -1,0 +1,24 @@
+//! What the conformance runs share.
+//!
+//! | file | what |
+//! |---|---|
+//! | `process`, `folder`, `ports`, `vitals` | programs that cannot outlive their run, where they work and listen, what they use |
+//! | `pki` | certificates |
+//! | `proxy`, `metrics` | `tercel proxy`, and what it says of itself |
+//! | `backend`, `http`, `good` | what stands behind it, and good clients before it |
+//! | `table` | how a run ends |
+
+#![forbid(unsafe_code)]
+#![cfg(unix)]
+
+pub mod backend;
+pub mod folder;
+pub mod good;
+pub mod http;
+pub mod metrics;
+pub mod pki;
+pub mod ports;
+pub mod process;
+pub mod proxy;
+pub mod table;
+pub mod vitals;

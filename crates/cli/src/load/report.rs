@@ -1,0 +1,298 @@
+//! What came of a run: lines for people, JSON for programs.
+//!
+//! The keys of the JSON are stable. Must not know: how load is made. Next: [`super::tally`].
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::json::{self, Object};
+use super::options::{Mode, Options};
+use super::tally::{Agreed, Tally};
+use crate::options::version_name;
+
+/// One server, once.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) target: String,
+    pub(crate) round: usize,
+    pub(crate) tally: Tally,
+}
+
+/// What all runs have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) mode: Mode,
+    pub(crate) seconds: Duration,
+    pub(crate) connections: usize,
+    pub(crate) threads: usize,
+    pub(crate) rate: Option<f64>,
+}
+
+impl Terms {
+    pub(crate) fn of(options: &Options) -> Self {
+        Self {
+            mode: options.mode(),
+            seconds: options.seconds,
+            connections: options.connections.get(),
+            threads: options.threads(),
+            rate: options.rate,
+        }
+    }
+
+    /// What a run is judged by: bytes with bulk, connections that stayed, or turns a second.
+    fn figure(&self, tally: &Tally) -> f64 {
+        let seconds = self.seconds.as_secs_f64();
+        match self.mode {
+            Mode::Bulk | Mode::Upload(_) => float(tally.bytes) / seconds / MEGABYTE,
+            Mode::Idle(_) => float(tally.done),
+            Mode::Full | Mode::Resumed | Mode::Requests => float(tally.done) / seconds,
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        match self.mode {
+            Mode::Bulk | Mode::Upload(_) => "MB/s",
+            Mode::Idle(_) => "connections",
+            Mode::Full | Mode::Resumed | Mode::Requests => "a second",
+        }
+    }
+
+    /// The lines of one run.
+    pub(crate) fn text(&self, run: &Run) -> String {
+        let Run { target, tally, .. } = run;
+        let mut rows = Vec::new();
+        let figure = self.figure(tally);
+        let seconds = self.seconds.as_secs_f64();
+        let units = self.mode.units();
+        match self.mode {
+            Mode::Idle(asked) => {
+                rows.push(("stayed", format!("{} of {asked} for {seconds} s", tally.done)));
+            }
+            Mode::Bulk | Mode::Upload(_) => {
+                rows.push(("speed", format!("{figure:.1} MB/s (10^6 bytes)")));
+                rows.push((units, format!("{} in {seconds} s", tally.done)));
+            }
+            _ => rows.push((units, format!("{figure:.1} a second, {} in {seconds} s", tally.done))),
+        }
+        if let Some(rate) = self.rate {
+            rows.push(("due", format!("{rate} a second")));
+            if tally.never_begun > 0 {
+                let never = tally.never_begun;
+                rows.push(("behind", format!("{never} found no free connection until the end")));
+            }
+        }
+        if !tally.latency.is_empty() {
+            rows.push(("time", times(&tally.latency)));
+        }
+        if !tally.lateness.is_empty() {
+            rows.push(("own lateness", times(&tally.lateness)));
+        }
+        let (handshakes, resumed) = tally.handshakes();
+        if self.mode == Mode::Resumed {
+            rows.push(("resumed", format!("{resumed} of {handshakes} handshakes in all")));
+        }
+        for (agreed, count) in &tally.agreed {
+            rows.push(("agreed", format!("{} ({count})", words(agreed))));
+        }
+        for (kind, count) in &tally.errors {
+            rows.push(("failed", format!("{count} × {kind}")));
+        }
+        let Self { connections, threads, .. } = self;
+        let mut text = format!("{target}  {connections} connections, {threads} threads\n");
+        let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or_default();
+        for (key, value) in rows {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {key:width$}  {value}");
+        }
+        text
+    }
+
+    /// Servers side by side: median, spread, and the ratio to the first one.
+    pub(crate) fn summary(&self, runs: &[Run]) -> String {
+        let mut targets: Vec<&str> = Vec::new();
+        for run in runs {
+            if !targets.contains(&run.target.as_str()) {
+                targets.push(&run.target);
+            }
+        }
+        let mut text = String::new();
+        let mut first = None;
+        for target in targets {
+            let of_target = runs.iter().filter(|run| run.target == target);
+            let figures = Spread::of(of_target.map(|run| self.figure(&run.tally)));
+            let base = *first.get_or_insert(figures.median);
+            let Spread { median, least, most } = figures;
+            let _ = writeln!(
+                text,
+                "{target}  {median:.1} {} ({least:.1} to {most:.1}), {:.3} of the first",
+                self.unit(),
+                median / base
+            );
+        }
+        text
+    }
+
+    pub(crate) fn json(&self, runs: &[Run]) -> String {
+        let runs = runs.iter().map(|run| self.json_of(run));
+        let object = Object::new()
+            .text("mode", self.mode.name())
+            .number("seconds", self.seconds.as_secs_f64())
+            .whole("connections", self.connections as u64)
+            .whole("threads", self.threads as u64)
+            .number("rate", self.rate.unwrap_or(f64::NAN));
+        object.raw("runs", &json::list(runs)).end()
+    }
+
+    fn json_of(&self, run: &Run) -> String {
+        let Run { target, round, tally } = run;
+        let (handshakes, resumed) = tally.handshakes();
+        let agreed = tally.agreed.iter().map(|(agreed, count)| {
+            Object::new().text("what", &words(agreed)).whole("count", *count).end()
+        });
+        let errors = tally
+            .errors
+            .iter()
+            .fold(Object::new(), |object, (kind, count)| object.whole(kind, *count));
+        let seconds = self.seconds.as_secs_f64();
+        Object::new()
+            .text("target", target)
+            .whole("round", *round as u64)
+            .whole("done", tally.done)
+            .number("per_second", float(tally.done) / seconds)
+            .whole("bytes", tally.bytes)
+            .number("megabytes_per_second", float(tally.bytes) / seconds / MEGABYTE)
+            .raw("latency", &percentiles(&tally.latency))
+            .raw("own_lateness", &percentiles(&tally.lateness))
+            .whole("never_begun", tally.never_begun)
+            .whole("handshakes", handshakes)
+            .whole("handshakes_resumed", resumed)
+            .raw("agreed", &json::list(agreed))
+            .whole("failed", tally.failed())
+            .raw("errors", &errors.end())
+            .end()
+    }
+}
+
+/// The middle of some figures, and their ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    median: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(figures: impl Iterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = figures.collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
+        let last = sorted.len().saturating_sub(1);
+        let median = f64::midpoint(at(last / 2), at(last.div_ceil(2)));
+        Self { median, least: at(0), most: at(last) }
+    }
+}
+
+fn times(histogram: &Histogram<u64>) -> String {
+    let parts = QUANTILES
+        .iter()
+        .map(|(name, quantile)| (*name, histogram.value_at_quantile(*quantile)))
+        .chain([("longest", histogram.max())])
+        .map(|(name, value)| format!("{name} {:.3} ms", float(value) / 1_000_000.0));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn percentiles(histogram: &Histogram<u64>) -> String {
+    let micros = |value: u64| float(value) / 1000.0;
+    let object = Object::new().whole("count", histogram.len());
+    if histogram.is_empty() {
+        return object.end();
+    }
+    let object = object.number("mean", histogram.mean() / 1000.0);
+    let object = QUANTILES.iter().fold(object, |object, (name, quantile)| {
+        object.number(&name.to_ascii_lowercase(), micros(histogram.value_at_quantile(*quantile)))
+    });
+    object.number("max", micros(histogram.max())).end()
+}
+
+fn words(agreed: &Agreed) -> String {
+    let Agreed { version, suite, group, resumed } = agreed;
+    let group = group.map(|group| format!(", {group}")).unwrap_or_default();
+    let resumed = if *resumed { ", resumed" } else { "" };
+    format!("{}, {suite}{group}{resumed}", version_name(*version))
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+const QUANTILES: [(&str, f64); 4] = [("P50", 0.5), ("P90", 0.9), ("P99", 0.99), ("P99.9", 0.999)];
+
+/// As disks and networks are sold.
+const MEGABYTE: f64 = 1_000_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(mode: Mode) -> Terms {
+        let seconds = Duration::from_secs(2);
+        Terms { mode, seconds, connections: 4, threads: 2, rate: None }
+    }
+
+    fn run(target: &str, done: u64) -> Run {
+        let mut tally = Tally::new();
+        for _ in 0..done {
+            tally.done(Duration::from_millis(1));
+        }
+        tally.bytes = done * 2_000_000;
+        Run { target: target.to_owned(), round: 1, tally }
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_ones() {
+        let spread = Spread::of([4.0, 1.0, 2.0, 100.0].into_iter());
+        assert_eq!(spread, Spread { median: 3.0, least: 1.0, most: 100.0 });
+        assert_eq!(Spread::of([7.0, 1.0, 3.0].into_iter()).median, 3.0);
+        assert!(Spread::of(std::iter::empty()).median.is_nan());
+    }
+
+    #[test]
+    fn each_mode_has_its_figure() {
+        let tally = run("x", 10).tally;
+        assert_eq!(terms(Mode::Full).figure(&tally), 5.0);
+        assert_eq!(terms(Mode::Bulk).figure(&tally), 10.0);
+        assert_eq!(terms(Mode::Idle(12)).figure(&tally), 10.0);
+    }
+
+    #[test]
+    fn servers_are_compared_with_the_first() {
+        let runs = [run("a", 10), run("b", 30), run("a", 30), run("b", 50)];
+        let summary = terms(Mode::Requests).summary(&runs);
+        let lines: Vec<&str> = summary.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "a  10.0 a second (5.0 to 15.0), 1.000 of the first",
+                "b  20.0 a second (15.0 to 25.0), 2.000 of the first",
+            ]
+        );
+    }
+
+    #[test]
+    fn failures_are_shown() {
+        let mut failed = run("a", 1);
+        failed.tally.error("connect: timeout");
+        let terms = terms(Mode::Full);
+        assert!(terms.text(&failed).contains("1 × connect: timeout"));
+        let json = terms.json(&[failed]);
+        assert!(json.contains(r#""failed":1,"errors":{"connect: timeout":1}"#), "{json}");
+        assert!(
+            json.contains(r#""rate":null"#) && json.contains(r#""p99.9":1.0"#)
+                || json.contains(r#""p99.9":100"#),
+            "{json}"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! Load on `tercel serve`: each mode does what it says, and says what failed.
+
+use super::support::{Folder, Outcome, Server, payload, run, tercel};
+
+/// Runs `tercel load` for a second against a server with the embedded authority.
+fn load(server: &Server, path: &str, options: &[&str]) -> Outcome {
+    let url = format!("https://{}{path}", server.address);
+    let terms = ["--warm-up", "0.2", "--connections", "4", "--threads", "2"];
+    let mut command = tercel();
+    command.args(["load", &url, "--json", "--ca", &server.ca]).args(terms).args(options);
+    if !options.contains(&"--seconds") {
+        command.args(["--seconds", "1"]);
+    }
+    run(&mut command, b"")
+}
+
+/// A whole number or a fraction in the report.
+fn number(report: &str, key: &str) -> f64 {
+    let start = report.find(&format!("\"{key}\":")).unwrap_or_else(|| panic!("{key}: {report}"));
+    let value = &report[start + key.len() + 3..];
+    value[..value.find([',', '}']).unwrap()].parse().unwrap_or_else(|_| panic!("{key}: {report}"))
+}
+
+#[test]
+fn full_handshakes_are_counted_and_none_is_resumed() {
+    let server = Server::start(&[]);
+    for version in ["--tls1.3", "--tls1.2"] {
+        let report = load(&server, "/", &["--full", version]).success().text();
+        assert!(number(&report, "done") > 2.0, "{report}");
+        assert_eq!(number(&report, "handshakes_resumed"), 0.0, "{report}");
+        assert!(number(&report, "p50") > 0.0 && number(&report, "p99.9") > 0.0, "{report}");
+    }
+}
+
+#[test]
+fn resumed_handshakes_are_resumed_but_for_the_first_of_each() {
+    for how in ["tickets", "memory"] {
+        let server = Server::start(&["--sessions", how]);
+        for version in ["--tls1.3", "--tls1.2"] {
+            let report = load(&server, "/", &["--resumed", version]).success().text();
+            assert!(number(&report, "done") > 4.0, "{report}");
+            let full = number(&report, "handshakes") - number(&report, "handshakes_resumed");
+            assert_eq!(full, 4.0, "{how} {version} {report}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_not_resume_is_a_failure() {
+    let server = Server::start(&["--sessions", "none"]);
+    let outcome = load(&server, "/", &["--resumed"]);
+    assert!(outcome.failure().contains("nothing was done"), "{outcome:?}");
+    let report = String::from_utf8_lossy(&outcome.output);
+    assert!(number(&report, "handshake: not resumed") > 0.0, "{report}");
+}
+
+#[test]
+fn bulk_counts_the_content() {
+    let folder = Folder::new();
+    folder.write("big", payload(300_000));
+    let server = Server::start(&["--root", &folder.0.display().to_string()]);
+    let report = load(&server, "/big", &["--bulk"]).success().text();
+    let (done, bytes) = (number(&report, "done"), number(&report, "bytes"));
+    // What began before the counting or was under way at its end is part of the bytes, not of the requests.
+    assert!(done > 0.0 && (bytes - done * 300_000.0).abs() <= 4.0 * 300_000.0, "{report}");
+    assert_eq!(number(&report, "handshakes"), 4.0, "{report}");
+}
+
+#[test]
+fn requests_go_over_connections_that_stay_open() {
+    let server = Server::start(&[]);
+    let report = load(&server, "/", &["--requests"]).success().text();
+    assert!(number(&report, "done") > 4.0, "{report}");
+    assert_eq!(number(&report, "handshakes"), 4.0, "{report}");
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let server = Server::start(&[]);
+    let report = load(&server, "/", &["--requests", "--rate", "40"]).success().text();
+    let done = number(&report, "done");
+    assert!((30.0..=41.0).contains(&done), "{report}");
+    assert!(report.contains("\"rate\":40.000"), "{report}");
+}
+
+#[test]
+fn an_answer_that_refuses_is_an_error() {
+    let folder = Folder::new();
+    let server = Server::start(&["--root", &folder.0.display().to_string()]);
+    let outcome = load(&server, "/absent", &["--requests"]);
+    assert_eq!(outcome.status, Some(1));
+    assert!(number(&String::from_utf8_lossy(&outcome.output), "request: status 404") > 0.0);
+}
+
+#[test]
+fn idle_connections_stay_or_are_missed() {
+    let server = Server::start(&[]);
+    let report = load(&server, "/", &["--idle", "20"]).success();
+    assert!(report.said.contains("holding 20 of 20 connections"), "{}", report.said);
+    assert_eq!(number(&report.text(), "done"), 20.0);
+    // This one gives up on who says nothing.
+    let server = Server::start(&["--timeout", "1"]);
+    let outcome = load(&server, "/", &["--idle", "20", "--seconds", "3"]);
+    assert_eq!(outcome.status, Some(1));
+    assert_eq!(number(&String::from_utf8_lossy(&outcome.output), "failed"), 20.0);
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_a_failure_with_its_reason() {
+    let (server, other) = (Server::start(&[]), Server::start(&[]));
+    let options = ["--full", "--ca", &other.ca, "--allow-errors", "--seconds", "1"];
+    let outcome = run(tercel().args(["load", &server.address]).args(options), b"");
+    assert!(outcome.failure().contains("nothing was done"), "{outcome:?}");
+    let text = String::from_utf8_lossy(&outcome.output);
+    assert!(text.contains("× handshake: a certificate's signature is wrong"), "{text}");
+}
+
+#[test]
+fn several_servers_are_measured_in_turns() {
+    let (one, two) = (Server::start(&[]), Server::start(&[]));
+    let options = ["--full", "--insecure", "--seconds", "1", "--warm-up", "0", "--rounds", "2"];
+    let outcome = run(tercel().args(["load", &one.address, &two.address]).args(options), b"");
+    let text = outcome.success().text();
+    let order: Vec<&str> = text.lines().filter(|line| line.contains(" threads")).collect();
+    assert_eq!(order.len(), 4, "{text}");
+    assert!(order[0].contains(&one.address) && order[1].contains(&two.address), "{text}");
+    assert!(text.contains("1.000 of the first"), "{text}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_one_line() {
+    let outcome = run(tercel().args(["load", "127.0.0.1:1", "--full", "--insecure"]), b"");
+    assert!(outcome.failure().contains("connection refused"), "{outcome:?}");
+}

@@ -1,0 +1,313 @@
+//! `tercel proxy` as an operator has it: started, asked, told by signals, ended, and refused for what it is given.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::support::{Folder, Leaf, Outcome, connect, run, tercel};
+
+/// Longer than anything here takes, even on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A running terminator, ended when dropped.
+struct Proxy {
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
+
+impl Proxy {
+    fn start(options: &[&str]) -> Self {
+        let mut command = tercel();
+        command.arg("proxy").args(options).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (said, stderr) = (Arc::new(Mutex::new(String::new())), child.stderr.take().unwrap());
+        let collected = Arc::clone(&said);
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                collected.lock().unwrap().push_str(&format!("{line}\n"));
+            }
+        });
+        Self { child, said }
+    }
+
+    /// Waits until it has written this so many times.
+    fn wait_for(&self, words: &str, times: usize) {
+        let begun = Instant::now();
+        while self.said().matches(words).count() < times {
+            assert!(begun.elapsed() < LIMIT, "no {words:?} in {}", self.said());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The address that stands behind this key in what it has written.
+    fn address(&self, key: &str) -> String {
+        self.wait_for("listening", 1);
+        let said = self.said();
+        let (_, rest) = said.split_once(&format!("{key}=")).unwrap_or_else(|| panic!("{said}"));
+        rest.split_whitespace().next().unwrap().to_owned()
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Its exit status, once it has ended.
+    fn status(&mut self) -> Option<i32> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(begun.elapsed() < LIMIT, "it goes on: {}", self.said());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A backend that answers each request with these words, and keeps connections.
+fn backend(words: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || answer(stream, words));
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream, words: &str) {
+    let mut requests = BufReader::new(stream.try_clone().unwrap());
+    let mut line = String::new();
+    while requests.read_line(&mut line).is_ok_and(|count| count > 0) {
+        if line == "\r\n" {
+            let length = words.len();
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{words}");
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+        line.clear();
+    }
+}
+
+/// A folder with `certs/localhost.crt` and its key, and `ca.pem`.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.file("certs")).unwrap();
+    let leaf = Leaf::new("localhost", 2099);
+    folder.write("ca.pem", leaf.ca.pem());
+    folder.write("certs/localhost.crt", leaf.certificate.pem());
+    folder.write("certs/localhost.key", leaf.key.serialize_pem());
+    folder
+}
+
+fn path(folder: &Folder, name: &str) -> String {
+    folder.file(name).display().to_string()
+}
+
+/// One listener, and `more` about it.
+fn configuration(folder: &Folder, to: SocketAddr, more: &str) -> String {
+    let certificates = path(folder, "certs");
+    format!(
+        "workers = 2\ndrain = 20\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"{to}\"\n\
+         certificates = \"{certificates}\"\n{more}\n"
+    )
+}
+
+/// What is answered to one request over a connection of its own.
+fn get(folder: &Folder, address: &str) -> String {
+    let (_, port) = address.rsplit_once(':').unwrap();
+    let request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let ca = path(folder, "ca.pem");
+    let options = ["--ca", &ca, "--name", "localhost", "--quiet"];
+    connect(&format!("127.0.0.1:{port}"), &options, request).success().text()
+}
+
+fn proxy(options: &[&str]) -> Outcome {
+    run(tercel().arg("proxy").args(options), b"")
+}
+
+#[test]
+fn one_line_serves_and_is_watched() {
+    let folder = folder();
+    let to = backend("served").to_string();
+    let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let certs = path(&folder, "certs");
+    let options = ["--listen", "127.0.0.1:0", "--to", &to, "--cert-dir", &certs];
+    let mut proxy = Proxy::start(&[&options, ["--admin", &admin].as_slice()].concat());
+    let address = proxy.address("listener");
+    assert!(get(&folder, &address).ends_with("served"));
+    let asked = |path: &str| {
+        let mut stream = TcpStream::connect(&admin).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(asked("/healthz").starts_with("HTTP/1.1 200"));
+    let metrics = asked("/metrics");
+    for line in ["tercel_connections_accepted_total 1", "tercel_ticket_key_age_seconds "] {
+        assert!(metrics.contains(line), "no {line} in {metrics}");
+    }
+    // Other clients, if they are there.
+    let (_, port) = address.rsplit_once(':').unwrap();
+    for version in ["--http1.1", "--tls-max"] {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--show-error", "--max-time", "30", version]);
+        curl.args(if version == "--tls-max" { ["1.2"].as_slice() } else { &[] });
+        curl.args(["--cacert", &path(&folder, "ca.pem")]);
+        curl.args(["--resolve", &format!("localhost:{port}:127.0.0.1")]);
+        match curl.arg(format!("https://localhost:{port}/")).output() {
+            Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), "served"),
+            Err(_) => println!("absent: curl"),
+        }
+    }
+    proxy.signal("-TERM");
+    assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
+}
+
+#[test]
+fn a_check_says_what_is_good_and_names_what_is_not() {
+    let folder = folder();
+    let to = backend("");
+    let good = folder.write("good.toml", configuration(&folder, to, ""));
+    let checked = proxy(&["--config", &good, "--check"]).success();
+    assert!(checked.said.contains("the configuration is good"), "{}", checked.said);
+    let (certs, to) = (path(&folder, "certs"), to.to_string());
+    proxy(&["--listen", ":443", "--to", &to, "--cert-dir", &certs, "--check"]).success();
+    for (name, text, expected) in [
+        ("key.toml", "worker = 2\n".to_owned(), "worker: no such key here; there are workers"),
+        ("syntax.toml", "workers = \n".to_owned(), "line 1: "),
+        (
+            "certificates.toml",
+            std::fs::read_to_string(&good).unwrap().replace("certs", "none"),
+            "listener[0].certificates: ",
+        ),
+    ] {
+        let file = folder.write(name, text);
+        // Started or checked: it is the same line.
+        for options in [["--config", &file, "--check"].as_slice(), &["--config", &file]] {
+            let refused = proxy(options);
+            let line = refused.failure().to_owned();
+            assert!(line.starts_with(&format!("{file}: {expected}")), "{line}");
+        }
+    }
+    let missing = path(&folder, "missing.toml");
+    assert!(proxy(&["--config", &missing]).failure().starts_with(&missing));
+    // By the names of the options, where they are what was written.
+    let refused = proxy(&["--listen", "443", "--to", &to, "--cert-dir", &certs]);
+    assert!(refused.failure().starts_with("command line: --listen: "), "{refused:?}");
+}
+
+#[test]
+fn options_that_make_no_sense_are_another_status() {
+    let folder = folder();
+    let (certs, ca) = (path(&folder, "certs"), path(&folder, "ca.pem"));
+    let start = ["--listen", "127.0.0.1:0", "--to", "127.0.0.1:1"];
+    for more in [
+        [].as_slice(),
+        &["--colour"],
+        &["--cert", &ca],
+        &["--cert-dir", &certs, "--cert", &ca, "--key", &ca],
+        &["--cert-dir", &certs, "--config", &ca],
+        &["--cert-dir", &certs, "--workers", "many"],
+    ] {
+        let refused = proxy(&[&start, more].concat());
+        assert_eq!(refused.status, Some(2), "{refused:?}");
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_is_named() {
+    let folder = folder();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let certs = path(&folder, "certs");
+    let options = ["--listen", &address, "--to", "127.0.0.1:1", "--cert-dir", &certs];
+    let refused = proxy(&options);
+    let line = refused.failure();
+    assert!(line.starts_with("command line: --listen: ") && line.contains(&address), "{line}");
+}
+
+#[test]
+fn a_hangup_reads_everything_again() {
+    let folder = folder();
+    let (one, two) = (backend("one"), backend("two"));
+    let file = folder.write("proxy.toml", configuration(&folder, one, ""));
+    let mut proxy = Proxy::start(&["--config", &file]);
+    let address = proxy.address("listener");
+    assert!(get(&folder, &address).ends_with("one"));
+    folder.write("proxy.toml", configuration(&folder, two, ""));
+    proxy.signal("-HUP");
+    proxy.wait_for("configuration read again", 1);
+    // Threads hear of it one by one.
+    let begun = Instant::now();
+    while !(0..8).all(|_| get(&folder, &address).ends_with("two")) {
+        assert!(begun.elapsed() < LIMIT);
+    }
+    // What is wrong is told, and what there was goes on.
+    folder.write("proxy.toml", configuration(&folder, one, "colour = 1"));
+    proxy.signal("-HUP");
+    proxy.wait_for("the configuration stays as it was", 1);
+    assert!(proxy.said().contains("listener[0].colour: no such key here"), "{}", proxy.said());
+    assert!(get(&folder, &address).ends_with("two"));
+    assert_eq!(proxy.child.try_wait().unwrap(), None);
+    proxy.signal("-INT");
+    assert_eq!(proxy.status(), Some(0));
+}
+
+#[test]
+fn it_ends_when_its_connections_have_or_at_the_second_word() {
+    let folder = folder();
+    for twice in [false, true] {
+        // Quiet connections of a protocol that is not known to be HTTP are never in the way of an answer.
+        let file = folder.write("proxy.toml", configuration(&folder, backend("x"), ""));
+        let mut proxy = Proxy::start(&["--config", &file, "--check"]);
+        assert_eq!(proxy.status(), Some(0));
+        let mut proxy = Proxy::start(&["--config", &file]);
+        let address = proxy.address("listener");
+        let ca = path(&folder, "ca.pem");
+        let mut client = tercel()
+            .args(["connect", &address, "--ca", &ca, "--name", "localhost", "--quiet"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut input, mut output) = (client.stdin.take().unwrap(), client.stdout.take().unwrap());
+        let mut ask = || {
+            input.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+            let mut answer = [0; 39];
+            output.read_exact(&mut answer).unwrap();
+            assert!(answer.ends_with(b"\r\n\r\nx"), "{}", String::from_utf8_lossy(&answer));
+        };
+        ask();
+        proxy.signal("-TERM");
+        proxy.wait_for("no new connections", 1);
+        ask();
+        assert_eq!(proxy.child.try_wait().unwrap(), None, "{}", proxy.said());
+        if twice {
+            proxy.signal("-TERM");
+            proxy.wait_for("ending at once", 1);
+        } else {
+            drop(input);
+        }
+        assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
+        let _ = client.kill();
+        client.wait().unwrap();
+    }
+}

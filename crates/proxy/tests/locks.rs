@@ -1,0 +1,50 @@
+//! No lock is on the way of a connection. In a process of its own, because locks are counted for the process.
+
+use std::os::unix::fs::PermissionsExt;
+
+use support::{Folder, client, connect_with, echo, echoed, exchange, identity, quoted, start};
+use tercel_crypto::lock::taken_by;
+
+#[allow(dead_code)]
+#[path = "terminator/support.rs"]
+mod support;
+
+/// How the threads that serve are called.
+const WORKERS: &str = "worker ";
+
+#[tokio::test]
+async fn connections_take_no_lock() {
+    let folder = Folder::new(&["a.example"]);
+    let file = folder.path("ticket.keys");
+    std::fs::write(&file, format!("1000 {}{}\n", "ab".repeat(16), "cd".repeat(32))).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let shared = format!("[resumption]\ntickets = \"shared\"\nticket_keys = {}\n", quoted(&file));
+    let to = echo().await;
+    for resumption in [String::new(), shared] {
+        let proxy =
+            start(&format!("workers = 2\n{}to = \"{to}\"\n{resumption}", folder.listener()));
+        let before = taken_by(WORKERS);
+        for version in support::VERSIONS {
+            let settings = client().versions(&[version]).build().unwrap();
+            for visit in 0..20 {
+                let stream = connect_with(&proxy, "a.example", settings.clone()).await;
+                let mut stream = stream.unwrap();
+                assert_eq!(stream.facts().resumed, visit > 0);
+                for _ in 0..5 {
+                    assert_eq!(echoed(&mut stream, b"request").await, b"request");
+                }
+                assert!(exchange(&mut stream, b"").await.unwrap().is_empty());
+            }
+        }
+        assert_eq!(taken_by(WORKERS), before);
+    }
+
+    // One that is taken is counted: a client's chain is judged with its names behind one, which nobody else wants.
+    let authority = quoted(&folder.path("ca.pem"));
+    let proxy = folder
+        .start(&format!("to = \"{to}\"\nclient_auth = \"required\"\nclient_ca = {authority}\n"));
+    let settings = client().credential(identity("somebody")).build().unwrap();
+    let mut stream = connect_with(&proxy, "a.example", settings).await.unwrap();
+    assert_eq!(exchange(&mut stream, b"x").await.unwrap(), b"x");
+    assert!(taken_by(WORKERS) > 0);
+}

@@ -1,0 +1,52 @@
+//! A peer's certificates, shared by all who keep them: a connection's facts, and the sessions made of it.
+//!
+//! Must not know: whether anybody trusts them. Next: [`super::state`], `connection/facts.rs`.
+
+use core::ops::Deref;
+use std::sync::Arc;
+
+use pki_types::CertificateDer;
+
+/// Certificates, leaf first; none takes no memory of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chain(Option<Arc<Vec<CertificateDer<'static>>>>);
+
+impl Chain {
+    /// The certificates themselves, copied if somebody else keeps them too.
+    pub(crate) fn into_vec(self) -> Vec<CertificateDer<'static>> {
+        self.0.map(Arc::unwrap_or_clone).unwrap_or_default()
+    }
+}
+
+impl From<Vec<CertificateDer<'static>>> for Chain {
+    fn from(certificates: Vec<CertificateDer<'static>>) -> Self {
+        Self((!certificates.is_empty()).then(|| Arc::new(certificates)))
+    }
+}
+
+impl Deref for Chain {
+    type Target = [CertificateDer<'static>];
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref().map_or(&[], |certificates| certificates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_shared_until_somebody_takes_it_out() {
+        let certificates = vec![CertificateDer::from(vec![1; 3]), CertificateDer::from(vec![2])];
+        let chain = Chain::from(certificates.clone());
+        let shared = chain.clone();
+        assert_eq!(chain.as_ptr(), shared.as_ptr());
+        assert_eq!(shared.into_vec(), certificates);
+        let place = chain.as_ptr();
+        assert_eq!(*chain, *certificates);
+        let alone = chain.into_vec();
+        assert_eq!(alone.as_ptr(), place, "copied though nobody else has it");
+        assert!(Chain::from(Vec::new()).0.is_none() && Chain::default().into_vec().is_empty());
+    }
+}

@@ -1,0 +1,415 @@
+#!/usr/bin/env bash
+# TLS terminators side by side, in front of one backend: `just terminators --quick`. Each measurement has a
+# process of its own; in each round every row goes through all terminators, which take turns at being first.
+#
+# usage: tools/terminators.sh TERCEL [--quick] [--rounds N] [--seconds N] [--workers N] [--rsa] [--all]
+#            [--only NAME,..] [--rows NAME,..] [--base NAME] [--connections N] [--out FOLDER]
+#
+# terminators: tercel-proxy, nginx-stream, haproxy-tcp, all of which relay bytes; with --all also tercel-proxy-lazy,
+#   nginx-http and haproxy-http, which connect to the backend when a request comes. Each is a file in
+#   tools/terminators, with the reason of every setting.
+# rows: full-13 full-12 resumed-13 resumed-12 (handshakes; each connection is then closed), download, upload
+#   (MB of 10^6 bytes), requests (wrk), h2 (h2load), latency (half the requests that the slowest of all reached in the
+#   first round, at fixed moments), memory (10,000 idle connections), scaling (2 workers, and two processes with one).
+# Everything is measured over loopback with one suite (AES-128-GCM), X25519, a chain of one certificate, and tickets:
+# two after a full handshake and one after a resumed one, which is the default of all. Where a terminator is faster
+# than what loads it, rates differ less than terminators do: its processor time for each unit is the fair figure.
+# Terminators have cores of their own, load and backend have the others. In `scaling` there are too few
+# cores for that on small machines; what counts there is the processor time of a handshake.
+# Times of the processor are those of the terminator's processes in /proc, system calls included.
+# Ratios are those to --base, formed round by round; shown are medians and, in brackets, the least and the most.
+set -euo pipefail
+trap 'echo "tools/terminators.sh: stopped at line $LINENO" >&2' ERR
+
+here=$(cd "$(dirname "$0")" && pwd)
+tercel=$(realpath "$1")
+shift
+rounds=5 seconds=5 workers='' key=ecdsa base='' idle=10000 out='' memory_rounds=3 rows=''
+only=tercel-proxy,nginx-stream,haproxy-tcp
+all_rows=full-13,full-12,resumed-13,resumed-12,download,upload,requests,h2,latency,memory,scaling
+quick_rows=full-13,resumed-13,resumed-12,download,requests,latency,memory
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) rounds=2 seconds=1 idle=2000 memory_rounds=1 all_rows=$quick_rows ;;
+    --all) only=$only,tercel-proxy-lazy,nginx-http,haproxy-http ;;
+    --rsa) key=rsa ;;
+    --rounds) rounds=$2 && shift ;;
+    --seconds) seconds=$2 && shift ;;
+    --workers) workers=$2 && shift ;;
+    --only) only=$2 && shift ;;
+    --rows) rows=$2 && shift ;;
+    --base) base=$2 && shift ;;
+    --connections) idle=$2 && shift ;;
+    --out) out=$2 && shift ;;
+    *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+    esac
+    shift
+done
+IFS=, read -ra terminators <<<"$only"
+IFS=, read -ra rows <<<"${rows:-$all_rows}"
+if [ -z "$base" ]; then
+    base=${terminators[0]}
+    [[ " ${terminators[*]} " != *" nginx-stream "* ]] || base=nginx-stream
+fi
+for needed in nginx haproxy wrk h2load openssl taskset pgrep; do
+    command -v "$needed" >/dev/null || { echo "absent: $needed (just setup)" >&2 && exit 1; }
+done
+
+# Terminators have the first cores, all else has the others.
+cores=$(nproc)
+[ -n "$workers" ] || workers=$((cores > 1 ? cores / 2 : 1))
+given=$workers
+if [ "$cores" -gt "$workers" ]; then
+    terminator_cores=0-$((workers - 1)) load_cores=$workers-$((cores - 1)) load_threads=$((cores - workers))
+else
+    terminator_cores=0-$((cores - 1)) load_cores=0-$((cores - 1)) load_threads=$cores
+    echo "note: terminators and load share all cores; only processor times tell them apart" >&2
+fi
+
+ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
+file_limit=$(ulimit -n)
+# A relay has two files a connection, and needs some for itself.
+if [ $(((file_limit - 400) / 2)) -lt "$idle" ]; then
+    fits=$(((file_limit - 400) / 2))
+    echo "note: the file limit ($file_limit) has room for $fits idle connections instead of $idle" >&2
+    idle=$fits
+fi
+
+work=$(mktemp -d)
+out=${out:-$here/../target/terminators}
+mkdir -p "$out"
+results=$out/measurements.tsv
+: >"$results"
+running=()
+cleanup() {
+    for pid in "${running[@]}"; do { kill -KILL "$pid" $(pgrep -P "$pid") && wait "$pid"; } 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap cleanup EXIT
+
+# --- what is the same for all ---
+
+suite_13=TLS_AES_128_GCM_SHA256
+backend_port=18400 backend_h2_port=18401
+keys=$work/keys
+mkdir "$keys"
+if [ "$key" = rsa ]; then
+    suite_12=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 suite_12_openssl=ECDHE-RSA-AES128-GCM-SHA256
+    new_key=(rsa:2048)
+else
+    suite_12=TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 suite_12_openssl=ECDHE-ECDSA-AES128-GCM-SHA256
+    new_key=(ec -pkeyopt ec_paramgen_curve:P-256)
+fi
+(
+    cd "$keys"
+    openssl req -x509 -newkey "${new_key[@]}" -nodes -keyout ca.key -out ca.pem -days 2 -subj "/CN=terminators" \
+        -addext basicConstraints=critical,CA:TRUE
+    openssl req -newkey "${new_key[@]}" -nodes -keyout key.pem -out request.pem -subj "/CN=localhost"
+    printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n' >leaf
+    openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile leaf -out chain.pem
+    cat chain.pem key.pem >both.pem
+) >"$work/openssl.log" 2>&1 || { cat "$work/openssl.log" >&2 && exit 1; }
+# nginx' workers give up root's rights, and read nothing but the backend's files.
+chmod 755 "$work"
+# wrk has no options for these.
+cat >"$work/openssl.cnf" <<EOF
+openssl_conf = all
+[all]
+ssl_conf = ssl
+[ssl]
+system_default = pinned
+[pinned]
+Ciphersuites = $suite_13
+CipherString = $suite_12_openssl
+Groups = X25519
+EOF
+
+# shellcheck source-path=SCRIPTDIR
+for file in "$here"/terminators/*.sh; do source "$file"; done
+
+wait_for_port() { # PORT PID
+    local try
+    for try in $(seq 200); do
+        (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
+        kill -0 "$2" 2>/dev/null || break
+        sleep 0.05
+    done
+    echo "nothing listens on port $1 after $try tries" >&2
+    return 1
+}
+
+# start NAME PLACE CORES: sets `pid` and `port`. PLACE tells instances apart that run at the same time.
+start() {
+    folder=$work/$1-$2
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    chmod 755 "$folder"
+    port=$((18410 + 10 * $2)) h2_port=$((18411 + 10 * $2))
+    local command
+    command=$("terminator_${1//-/_}")
+    # shellcheck disable=SC2086
+    taskset -c "$3" $command >"$folder/log" 2>&1 &
+    pid=$!
+    running+=("$pid")
+    wait_for_port "$port" "$pid" || { cat "$folder"/*log >&2 && exit 1; }
+}
+
+stop() { # PID
+    local try
+    kill -TERM "$1" 2>/dev/null || true
+    for try in $(seq 60); do
+        kill -0 "$1" 2>/dev/null || break
+        [ "$try" -ne 20 ] || kill -TERM "$1" 2>/dev/null || true
+        sleep 0.05
+    done
+    kill -KILL "$1" $(pgrep -P "$1") 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+    local left=()
+    for one in "${running[@]}"; do [ "$one" = "$1" ] || left+=("$one"); done
+    running=("${left[@]}")
+}
+
+tree() { echo "$1" && pgrep -P "$1" || true; }
+
+# Microseconds of processor time that a terminator's processes have had.
+processor() { # PID
+    local one sum=0 fields
+    for one in $(tree "$1"); do
+        # Behind the name, which may have spaces in it.
+        read -ra fields < <(sed 's/^.*) //' "/proc/$one/stat")
+        sum=$((sum + fields[11] + fields[12]))
+    done
+    echo $((sum * 1000000 / $(getconf CLK_TCK)))
+}
+
+memory() { # PID FIELD: KiB of all its processes
+    local one sum=0 part
+    for one in $(tree "$1"); do
+        part=$(sed -n "s/^$2: *\([0-9]*\) kB/\1/p" "/proc/$one/smaps_rollup")
+        sum=$((sum + part))
+    done
+    echo "$sum"
+}
+
+# A field of the report of `tercel load`, or of an object in it.
+field() { sed -n "s/.*\"$2\":\([0-9.]*\).*/\1/p" "$1"; }
+field_of() { sed -n "s/.*\"$2\":{[^}]*\"$3\":\([0-9.]*\).*/\1/p" "$1"; }
+divide() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.3f", a / b; else print "nan" }'; }
+
+record() { # METRIC VALUE
+    printf '%s\t%s\t%s\t%s\t%s\n' "$round" "$row" "$name" "$1" "$2" >>"$results"
+}
+
+fail() {
+    echo "FAILED: round $round, $row, $name: $1" >&2
+    printf '%s\t%s\t%s\tfailed\t1\n' "$round" "$row" "$name" >>"$results"
+    failed=yes
+}
+
+# --- rows: each has a terminator of its own at `pid` and `port` ---
+
+# The second group is that of the certificate: without it no certificate is for this client in TLS 1.2. RFC 8422 5.1.1
+load() { # OPTIONS...
+    taskset -c "$load_cores" "$tercel" load --json --ca "$keys/ca.pem" --name localhost --groups x25519:secp256r1 \
+        --suites "$suite_13:$suite_12" --threads "${threads:-$load_threads}" --warm-up 0 "$@"
+}
+
+# A load whose report is kept; whether it went well.
+reported() { # OPTIONS...
+    if load "$@" >"$folder/report" 2>"$folder/err"; then
+        grep -q secp256r1 "$folder/report" || return 0
+        fail "another group than x25519 was agreed on"
+        return 1
+    fi
+    fail "$(tail -n 1 "$folder/err") $(sed -n 's/.*\("errors":{[^}]*}\).*/\1/p' "$folder/report")"
+    return 1
+}
+
+# Each row runs for a second that does not count, so that code and memory are there.
+handshakes() { # MODE VERSION
+    local url=https://127.0.0.1:$port/small before
+    reported "$url" --seconds 1 "--$1" "--tls$2" || return 0
+    before=$(processor "$pid")
+    reported "$url" --seconds "$seconds" "--$1" "--tls$2" || return 0
+    local used=$(($(processor "$pid") - before))
+    record per-second "$(field "$folder/report" per_second)"
+    record cpu-us "$(divide "$used" "$(field "$folder/report" handshakes)")"
+}
+
+transfer() { # URL OPTIONS...
+    local before
+    reported "$@" --tls1.3 --bulk --connections 4 --seconds 1 || return 0
+    before=$(processor "$pid")
+    reported "$@" --tls1.3 --bulk --connections 4 --seconds "$seconds" || return 0
+    local used=$(($(processor "$pid") - before))
+    record MB-per-second "$(field "$folder/report" megabytes_per_second)"
+    record cpu-us-per-MB "$(divide "$used" "$(divide "$(field "$folder/report" bytes)" 1000000)")"
+}
+
+requests() {
+    local before said=$folder/wrk
+    local wrk=(env "OPENSSL_CONF=$work/openssl.cnf" taskset -c "$load_cores" wrk --threads "$load_threads" --connections 32)
+    "${wrk[@]}" --duration 1 "https://127.0.0.1:$port/small" >/dev/null
+    before=$(processor "$pid")
+    "${wrk[@]}" --duration "$seconds" "https://127.0.0.1:$port/small" >"$said"
+    local used=$(($(processor "$pid") - before))
+    if grep -E 'Socket errors|Non-2xx' "$said" >"$folder/errors"; then fail "$(cat "$folder/errors")" && return; fi
+    record per-second "$(sed -n 's/^Requests\/sec: *//p' "$said")"
+    record cpu-us "$(divide "$used" "$(sed -n 's/^ *\([0-9]*\) requests in.*/\1/p' "$said")")"
+}
+
+h2() {
+    local before said=$folder/h2load
+    local h2load=(taskset -c "$load_cores" h2load --threads "$load_threads" --clients 8 --max-concurrent-streams 8
+        --groups X25519 --tls13-ciphers "$suite_13")
+    "${h2load[@]}" --duration 1 "https://127.0.0.1:$h2_port/small" >/dev/null
+    before=$(processor "$pid")
+    "${h2load[@]}" --duration "$seconds" "https://127.0.0.1:$h2_port/small" >"$said"
+    local used=$(($(processor "$pid") - before))
+    grep -q '^Application protocol: h2$' "$said" || { fail "no HTTP/2"; return; }
+    grep -q ' 0 failed, 0 errored, 0 timeout' "$said" || { fail "$(grep '^requests:' "$said")"; return; }
+    record per-second "$(sed -n 's/^finished in [^,]*, \([0-9.]*\) req.*/\1/p' "$said")"
+    record cpu-us "$(divide "$used" "$(sed -n 's/^requests: .* \([0-9]*\) done.*/\1/p' "$said")")"
+}
+
+# Below what the slowest can do, and the same for all.
+latency_rate() {
+    awk -F '\t' '$2 == "requests" && $4 == "per-second" && (!least || $5 < least) { least = $5 }
+        END { printf "%d", (least ? least : 2000) / 2 }' "$results"
+}
+
+latency() {
+    local before
+    [ -n "$rate" ] || rate=$(latency_rate)
+    local options=("https://127.0.0.1:$port/small" --requests --tls1.3 --connections 32 --rate "$rate")
+    reported "${options[@]}" --seconds 1 || return 0
+    before=$(processor "$pid")
+    reported "${options[@]}" --seconds "$seconds" || return 0
+    local used=$(($(processor "$pid") - before))
+    [ "$(field "$folder/report" never_begun)" -eq 0 ] || echo "note: $name did not keep $rate requests a second" >&2
+    for quantile in p50 p99 p99.9; do
+        record "$quantile-us" "$(field_of "$folder/report" latency "$quantile")"
+    done
+    record cpu-us "$(divide "$used" "$(field "$folder/report" done)")"
+}
+
+# After so many seconds whatever a terminator puts away from idle connections is put away.
+memory_settles=8
+
+memory_row() {
+    local rss pss loading try
+    rss=$(memory "$pid" Rss) pss=$(memory "$pid" Pss)
+    load "https://127.0.0.1:$port/small" --tls1.3 --idle "$idle" --connections 32 --seconds $((memory_settles + 3)) \
+        >"$folder/report" 2>"$folder/err" &
+    loading=$!
+    for try in $(seq 1200); do
+        grep -q holding "$folder/err" && break
+        kill -0 "$loading" 2>/dev/null || break
+        sleep 0.1
+    done
+    sleep "$memory_settles"
+    rss=$(($(memory "$pid" Rss) - rss)) pss=$(($(memory "$pid" Pss) - pss))
+    wait "$loading" || { fail "$(tail -n 1 "$folder/err"), after $try looks"; return; }
+    record rss-bytes-each "$(divide $((rss * 1024)) "$idle")"
+    record pss-bytes-each "$(divide $((pss * 1024)) "$idle")"
+}
+
+# Resumed handshakes of one process with two workers against two processes with one.
+scaling() {
+    local all=0-$((cores - 1)) first second before used reports
+    stop "$pid"
+    for workers in 1 2; do
+        start "$name" 0 "$all"
+        before=$(processor "$pid")
+        load_cores=$all threads=2 reported "https://127.0.0.1:$port/small" --resumed --tls1.3 --seconds "$seconds" ||
+            { workers=$given && return; }
+        used=$(($(processor "$pid") - before))
+        record "workers-$workers-per-second" "$(field "$folder/report" per_second)"
+        record "workers-$workers-cpu-us" "$(divide "$used" "$(field "$folder/report" handshakes)")"
+        [ "$workers" -ne 2 ] || reports=$(field "$folder/report" per_second)
+        stop "$pid"
+    done
+    workers=1
+    start "$name" 1 "$all" && first=$pid && local one=$folder one_port=$port
+    start "$name" 2 "$all" && second=$pid && local two=$folder two_port=$port
+    before=$(($(processor "$first") + $(processor "$second")))
+    local options=(--resumed --tls1.3 --connections 8 --seconds "$seconds") loading
+    load_cores=$all threads=1 load "https://127.0.0.1:$one_port/small" "${options[@]}" >"$one/report" 2>"$one/err" &
+    loading=$!
+    load_cores=$all threads=1 load "https://127.0.0.1:$two_port/small" "${options[@]}" >"$two/report" 2>"$two/err" ||
+        fail "$(tail -n 1 "$two/err")"
+    wait "$loading" || fail "$(tail -n 1 "$one/err")"
+    used=$(($(processor "$first") + $(processor "$second") - before))
+    local sum handshakes
+    sum=$(awk -v a="$(field "$one/report" per_second)" -v b="$(field "$two/report" per_second)" 'BEGIN { print a + b }')
+    handshakes=$(($(field "$one/report" handshakes) + $(field "$two/report" handshakes)))
+    record two-processes-per-second "$sum"
+    record two-processes-cpu-us "$(divide "$used" "$handshakes")"
+    record workers-2-of-two-processes "$(divide "$reports" "$sum")"
+    stop "$first"
+    pid=$second
+    workers=$given
+}
+
+measure() {
+    case $row in
+    full-13) handshakes full 1.3 ;;
+    full-12) handshakes full 1.2 ;;
+    resumed-13) handshakes resumed 1.3 ;;
+    resumed-12) handshakes resumed 1.2 ;;
+    download) transfer "https://127.0.0.1:$port/bulk" ;;
+    # The backend answers before it has read the content, upon which an nginx in front of it closes the connection.
+    upload) [ "$name" = nginx-http ] || transfer "https://127.0.0.1:$port/sink" --upload 16000000 ;;
+    requests) requests ;;
+    h2) h2 ;;
+    latency) latency ;;
+    memory) memory_row ;;
+    scaling) scaling ;;
+    *) echo "there is no row $row" >&2 && exit 2 ;;
+    esac
+}
+
+# --- the rounds ---
+
+source "$here/terminators/backend/nginx.sh"
+folder=$work/backend
+mkdir "$folder"
+chmod 755 "$folder"
+command=$(backend)
+# shellcheck disable=SC2086
+taskset -c "$load_cores" $command >"$folder/log" 2>&1 &
+running+=("$!")
+wait_for_port "$backend_port" "$!" || { cat "$folder"/*log >&2 && exit 1; }
+
+{
+    echo "machine: $(sed -n '/^model name/{s/.*: //p;q}' /proc/cpuinfo), $cores cores, Linux $(uname -r)"
+    echo "terminators on cores $terminator_cores with $workers workers, load and backend on $load_cores"
+    echo "$key certificate, $suite_13 and $suite_12, x25519; $rounds rounds of $seconds s; $idle idle connections"
+    "$tercel" --version
+    nginx -V 2>&1 | sed -n '1,2p'
+    haproxy -v | sed -n 1p
+} | tee "$out/machine.txt"
+
+failed='' rate='' steps=$((rounds * ${#rows[@]} * ${#terminators[@]})) step=0 begun=$SECONDS
+for round in $(seq "$rounds"); do
+    for row in "${rows[@]}"; do
+        # Memory hardly differs from round to round, and takes long.
+        [ "$row" != memory ] || [ "$round" -le "$memory_rounds" ] || continue
+        for place in "${!terminators[@]}"; do
+            name=${terminators[(place + round - 1) % ${#terminators[@]}]}
+            if [ -t 2 ]; then
+                printf '\r\033[K[%d of %d, %d s] round %s: %s, %s' "$step" "$steps" $((SECONDS - begun)) "$round" "$row" "$name" >&2
+            fi
+            step=$((step + 1))
+            start "$name" 0 "$terminator_cores"
+            measure
+            stop "$pid"
+        done
+    done
+done
+[ ! -t 2 ] || printf '\r\033[K' >&2
+
+awk -f "$here/terminators/summary.awk" -v base="$base" -v json="$out/report.json" -v about="$out/machine.txt" "$results"
+echo
+echo "$((SECONDS - begun)) s; $out/report.json and measurements.tsv have every figure"
+[ -z "$failed" ] || { echo "FAILED: see above" >&2 && exit 1; }

@@ -1,0 +1,41 @@
+# What both kinds of nginx have in common. From nginx' documentation of its core, stream and ssl modules:
+#
+# worker_processes: as many as cores are given, here as many as the others have threads.
+# reuseport: with several workers, a socket of its own for each, so that they do not wake each other.
+#   With one worker there is nothing to share out.
+# worker_connections, worker_rlimit_nofile: far above what a row opens, both sides of a connection counted.
+# multi_accept stays off, which is the default.
+# ssl_session_tickets on (default), ssl_session_cache none (default): clients here come back with tickets. The
+#   shared cache that the documentation recommends for clients without tickets would be filled by the others too,
+#   and makes every handshake dearer; nobody else here has one.
+# ssl_conf_command: the suite of TLS 1.3, which ssl_ciphers does not reach.
+# ssl_ecdh_curve X25519: what every OpenSSL here knows.
+# access_log off; error_log only for what is wrong.
+
+nginx_head() {
+    cat <<EOF
+daemon off;
+pid $folder/pid;
+error_log $folder/error.log error;
+worker_processes $workers;
+worker_rlimit_nofile $file_limit;
+events { worker_connections $((file_limit > 100000 ? 100000 : file_limit - 100)); }
+EOF
+}
+
+nginx_tls() {
+    cat <<EOF
+    ssl_certificate $keys/chain.pem;
+    ssl_certificate_key $keys/key.pem;
+    ssl_protocols TLSv1.2 TLSv1.3;
+    ssl_ciphers $suite_12_openssl;
+    ssl_conf_command Ciphersuites $suite_13;
+    ssl_ecdh_curve X25519;
+    ssl_session_cache none;
+    ssl_session_timeout 1h;
+    ssl_session_tickets on;
+EOF
+}
+
+nginx_reuseport() { [ "$workers" -gt 1 ] && echo reuseport; }
+nginx_command() { echo "nginx -c $folder/nginx.conf -e $folder/error.log"; }

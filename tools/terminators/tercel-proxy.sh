@@ -1,0 +1,36 @@
+# Tercel's own terminator. A relay of bytes, like nginx' stream module and haproxy's mode tcp.
+#
+# connect: the backend is connected to when the handshake is complete, as those two do; what it is like
+#   to wait for the first byte is terminator `tercel-proxy-lazy`.
+# log: warnings only; the others write no access log either.
+# timeouts.idle: longer than any row holds connections that say nothing, as everywhere here.
+
+tercel_proxy_config() { # CONNECT
+    cat >"$folder/config.toml" <<EOF
+workers = $workers
+drain = 0
+[log]
+level = "warn"
+[timeouts]
+idle = 3600
+[limits]
+connections = 100000
+[[listener]]
+address = "127.0.0.1:$port"
+to = ["127.0.0.1:$backend_port"]
+certificate = "$keys/chain.pem"
+key = "$keys/key.pem"
+connect = "$1"
+alpn = ["http/1.1"]
+[[listener]]
+address = "127.0.0.1:$h2_port"
+to = ["127.0.0.1:$backend_h2_port"]
+certificate = "$keys/chain.pem"
+key = "$keys/key.pem"
+connect = "$1"
+alpn = ["h2"]
+EOF
+    echo "$tercel proxy --config $folder/config.toml"
+}
+
+terminator_tercel_proxy() { tercel_proxy_config at-once; }
