@@ -112,7 +112,8 @@ fn the_task_of_a_connection_is_small() {
 #[tokio::test]
 async fn the_whole_queue_is_accepted_before_a_drain_closes_it() {
     const CLIENTS: usize = 300;
-    let config = "workers = 1\ndrain = 1\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n";
+    let config =
+        "workers = 1\ndrain = 1\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n";
     let folder = Folder::new();
     let key = KeyPair::generate().unwrap();
     let leaf = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();

@@ -272,7 +272,10 @@ fn a_ticket_from_the_future_admits_no_early_data() {
     for kept in [Kept::OwnKeys, Kept::SharedKeys] {
         let fleet = Fleet::new(kept, |now| {
             let long_ago = now.as_secs() - 10_000;
-            Arc::new(ReplayGuard::new(1000, UnixTime::since_unix_epoch(Duration::from_secs(long_ago))))
+            Arc::new(ReplayGuard::new(
+                1000,
+                UnixTime::since_unix_epoch(Duration::from_secs(long_ago)),
+            ))
         });
         visit(&fleet.client, &fleet.servers[0], b"");
         fleet.dial.turn_back(3000);
