@@ -3,7 +3,7 @@
 //! Must not know: what the secrets are for. Next: [`crate::secret`], [`crate::ticket_keys`].
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use zeroize::Zeroizing;
@@ -13,7 +13,7 @@ use crate::error::FleetError;
 /// What is in the file, if nobody can read it who should not.
 pub(crate) fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, FleetError> {
     let failed = |error| FleetError::File(path.to_owned(), error);
-    let file = File::open(path).map_err(failed)?;
+    let file = open(path).map_err(failed)?;
     // Of the file that is open, not of the one that has the name by now.
     let about = file.metadata().map_err(failed)?;
     if !about.is_file() {
@@ -32,6 +32,18 @@ pub(crate) fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, FleetError
     Ok(content)
 }
 
+/// A pipe must not stop who reads it for good.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 #[cfg(unix)]
 fn is_exposed(about: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -47,3 +59,26 @@ fn is_exposed(_: &std::fs::Metadata) -> bool {
 
 /// Bytes of a file that are read.
 const LONGEST: usize = 1 << 14;
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use nix::sys::stat::Mode;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_no_file_and_is_not_waited_for() {
+        let name = format!("tercel-fleet-pipe-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        let (told, telling) = mpsc::channel();
+        let pipe = path.clone();
+        std::thread::spawn(move || told.send(read_private(&pipe).map(drop)));
+        let read = telling.recv_timeout(Duration::from_secs(10));
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(read.unwrap(), Err(FleetError::Content(_, "not a file"))));
+    }
+}

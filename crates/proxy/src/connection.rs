@@ -89,7 +89,13 @@ impl Arrival {
             tracing::debug!(client = %self.client, "refused: {reason}");
             return None;
         }
-        let accepted = listener.acceptor.accept(transport).await;
+        // Less what the header took.
+        let left = self.view.live.timeouts.handshake.saturating_sub(begun.elapsed());
+        let accepted = if listener.accept_proxy_protocol {
+            listener.acceptor.clone().time_limit(Some(left)).accept(transport).await
+        } else {
+            listener.acceptor.accept(transport).await
+        };
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {
@@ -158,6 +164,11 @@ impl Arrival {
     }
 
     async fn proxy_header(&self, transport: &mut TcpStream) -> io::Result<Option<Ends>> {
+        let listener = self.view.listener(self.listener);
+        if !listener.is_some_and(|listener| listener.believes(self.client.ip())) {
+            let reason = "not from where a PROXY header may come";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+        }
         let limit = self.view.live.timeouts.handshake;
         let header = proxy_protocol::read::header(transport);
         match tokio::time::timeout(limit, header).await {

@@ -64,8 +64,8 @@ mod testing;
 extern crate self as tercel_proxy;
 
 pub use config::{
-    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Log, OnTruncation,
-    Resumption, Route, Simple, Tickets, Timeouts,
+    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Log, Network,
+    OnTruncation, Resumption, Route, Simple, Tickets, Timeouts,
 };
 pub use run::{Bound, Proxy, check};
 pub use service::run;

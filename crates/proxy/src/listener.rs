@@ -60,7 +60,7 @@ pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, numb
             Poll::Pending => drain.as_mut().poll(context).map(|()| None),
         });
         match accepted.await {
-            None => return,
+            None => return accept_rest(&hub, &listener, number),
             Some(Ok((transport, client))) => {
                 failures = 0;
                 let is_last = reserve.has(&transport);
@@ -77,7 +77,34 @@ pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, numb
                 }
             }
         }
+        if hub.is_draining() {
+            return accept_rest(&hub, &listener, number);
+        }
     }
+}
+
+/// What is in the queue, in one go: who comes later is not waited for, nor are files. The runtime is not asked whether
+/// there is anything: it may not have heard of it yet, or may want the task to yield.
+fn accept_rest(hub: &Rc<Hub>, listener: &tokio::net::TcpListener, number: usize) {
+    for _ in 0..BACKLOG {
+        match accept_now(listener) {
+            Ok((transport, client)) => begin(hub, transport, client, number),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(error) => {
+                hub.shard.accept_failed(&error);
+                if !is_of_one_connection(&error) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn accept_now(listener: &tokio::net::TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (socket, client) = SockRef::from(listener).accept()?;
+    socket.set_nonblocking(true)?;
+    let client = client.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+    Ok((TcpStream::from_std(socket.into())?, client))
 }
 
 fn begin(hub: &Rc<Hub>, transport: TcpStream, client: SocketAddr, number: usize) {

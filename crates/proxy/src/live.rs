@@ -4,7 +4,7 @@
 //! (ticket keys, the replay guard, certificates from one source) goes over from the one before.
 //! Must not know: sockets. Next: [`crate::worker`], which serves by it.
 
-use std::net::ToSocketAddrs;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,8 @@ use crate::backend::Endpoint;
 use crate::blind;
 use crate::certificates::{self, Certificates, layout::Files};
 use crate::config::{
-    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, OnTruncation,
-    Resumption, Route, Tickets, Timeouts,
+    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Network,
+    OnTruncation, Resumption, Route, Tickets, Timeouts,
 };
 use crate::names::{Chooser, Names};
 
@@ -42,6 +42,7 @@ pub(crate) struct LiveListener {
     pub(crate) routes: Vec<LiveRoute>,
     pub(crate) connections: Option<u32>,
     pub(crate) accept_proxy_protocol: bool,
+    pub(crate) proxy_protocol_from: Vec<Network>,
 }
 
 /// Where clients of some names go.
@@ -135,6 +136,7 @@ impl Live {
             routes,
             connections: listener.connections,
             accept_proxy_protocol: listener.accept_proxy_protocol,
+            proxy_protocol_from: listener.proxy_protocol_from.clone(),
         })
     }
 
@@ -215,8 +217,9 @@ impl Keys {
         let wanted = &config.resumption;
         let now = UnixTime::now();
         let guard = match before {
-            Some(before) => Arc::clone(&before.guard),
-            None => Arc::new(blind::guard(wanted.guard_capacity, now)),
+            // What the store has admitted meanwhile this one has not seen: it is blind again.
+            Some(before) if !before.wanted.shared_guard => Arc::clone(&before.guard),
+            _ => Arc::new(blind::guard(wanted.guard_capacity, now)),
         };
         let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
             (Tickets::Off | Tickets::Shared, _) => None,
@@ -291,4 +294,47 @@ fn backends(route: &Route) -> Result<Vec<Endpoint>, Fault> {
         });
     }
     Ok(backends)
+}
+
+impl LiveListener {
+    /// Whether a PROXY header from there is to be believed.
+    pub(crate) fn believes(&self, balancer: IpAddr) -> bool {
+        let from = &self.proxy_protocol_from;
+        from.is_empty() || from.iter().any(|network| network.contains(balancer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A guard that has looked away has seen nothing of what another has admitted.
+    #[test]
+    fn a_guard_that_takes_over_from_the_store_is_a_new_one() {
+        let folder = crate::testing::Folder::new();
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, [b'x'; 32]).unwrap();
+        let only_ours = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&secret, only_ours).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let leaf = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+        std::fs::write(folder.path().join("a.crt"), leaf.self_signed(&key).unwrap().pem()).unwrap();
+        std::fs::write(folder.path().join("a.key"), key.serialize_pem()).unwrap();
+        let config = |guard: &str| {
+            let text = format!(
+                "[resumption]\nguard = \"{guard}\"\n[resumption.store]\nurl = \"redis://127.0.0.1:1\"\n\
+                 secret = \"{}\"\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n\
+                 certificates = \"{}\"\nearly_data = 1\n",
+                secret.display(),
+                folder.path().display()
+            );
+            Config::parse("f.toml", &text).unwrap()
+        };
+        let own = Live::new(&config("own"), None).unwrap();
+        let still = Live::new(&config("own"), Some(&own)).unwrap();
+        assert!(Arc::ptr_eq(&own.keys.guard, &still.keys.guard));
+        let shared = Live::new(&config("shared"), Some(&still)).unwrap();
+        let again = Live::new(&config("own"), Some(&shared)).unwrap();
+        assert!(!Arc::ptr_eq(&own.keys.guard, &again.keys.guard));
+    }
 }

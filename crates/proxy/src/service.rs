@@ -46,6 +46,9 @@ pub fn run(config: Config) -> Result<()> {
     if let Some(user) = user {
         privileges::drop_privileges(&user, group.as_deref()).context("privileges")?;
     }
+    if privileges::is_root() {
+        tracing::warn!("this process goes on as root: say whose rights are enough (`user`)");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(operate(bound, admin))
 }

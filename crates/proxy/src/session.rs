@@ -107,6 +107,7 @@ impl Session {
 
     /// Ends both connections in the way that the reason calls for.
     pub(crate) async fn close(mut self: Box<Self>, end: &End) {
+        let is_at_rest = self.is_at_rest();
         let backend = self.backend.take();
         match end {
             // All that came has gone on to the backend, and its protocol can tell whether that is a whole.
@@ -115,11 +116,15 @@ impl Session {
             // The client gets no close_notify from a backend that broke off, nor a backend an orderly end from
             // such a client: each has to see that something is missing. RFC 9846 6.1
             End::Client(_) => reset(backend),
-            End::Done | End::Backend(_) => {}
-            End::Idle | End::Drained if self.up.is_empty() && self.down.is_empty() => {
+            End::Backend(_) => {}
+            // Without a backend nobody has answered the client's close_notify yet.
+            End::Done if backend.is_none() => self.say_goodbye().await,
+            End::Done => {}
+            End::Idle | End::Drained if is_at_rest => {
                 drop(backend);
                 self.say_goodbye().await;
             }
+            // Silence is no end: who is on the way can bring it about, and neither side has said that it was done.
             End::Idle | End::Drained => reset(backend),
         }
     }
@@ -211,15 +216,18 @@ impl Session {
             Some(Due::Park) => self.client.park(),
             None => {}
         }
-        let between_requests = self.http
-            && !self.client_spoke
-            && self.up.is_empty()
-            && self.down.is_empty()
-            && self.backend.is_some();
         let drained = self.hub.is_draining()
-            && between_requests
+            && self.backend.is_some()
+            && self.is_at_rest()
             && self.entry.is_quiet_for(self.hub.quiet_enough());
         drained.then_some(End::Drained)
+    }
+
+    /// Nothing is asked or answered as far as can be seen: before the first byte, or between two requests.
+    fn is_at_rest(&self) -> bool {
+        let is_asked_nothing =
+            self.backend.is_none() || (self.http && !self.client_spoke && !self.half_closed);
+        is_asked_nothing && self.up.is_empty() && self.down.is_empty()
     }
 }
 

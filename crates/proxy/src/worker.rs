@@ -186,10 +186,10 @@ async fn serve(work: Work) -> std::io::Result<()> {
     };
     hub.draining.set(true);
     hub.drain.notify_waiters();
-    while accepting.join_next().await.is_some() {}
-    hub.sweep.look(true);
     let stopped = orders.wait_for(|orders| orders.phase == Phase::Stopped);
     let finished = async {
+        while accepting.join_next().await.is_some() {}
+        hub.sweep.look(true);
         while hub.connections.get() > 0 {
             hub.empty.notified().await;
         }

@@ -20,7 +20,18 @@ struct Proxy {
 
 impl Proxy {
     fn start(options: &[&str]) -> Self {
-        let mut command = tercel();
+        Self::start_as(tercel(), options)
+    }
+
+    /// With so many files, which the shell sees to.
+    fn start_with_files(files: u32, options: &[&str]) -> Self {
+        let mut shell = Command::new("sh");
+        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &script]).arg(tercel().get_program());
+        Self::start_as(shell, options)
+    }
+
+    fn start_as(mut command: Command, options: &[&str]) -> Self {
         command.arg("proxy").args(options).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (said, stderr) = (Arc::new(Mutex::new(String::new())), child.stderr.take().unwrap());
@@ -269,6 +280,29 @@ fn a_hangup_reads_everything_again() {
     assert_eq!(proxy.child.try_wait().unwrap(), None);
     proxy.signal("-INT");
     assert_eq!(proxy.status(), Some(0));
+}
+
+/// There is no file for those in the queue, and nobody goes who could leave one.
+#[test]
+fn it_ends_in_time_also_where_no_more_can_be_accepted() {
+    let folder = folder();
+    for (drain, twice) in [(1, false), (600, true)] {
+        let text = configuration(&folder, backend("x"), "[timeouts]\nhandshake = 600");
+        let text = text.replace("drain = 20", &format!("drain = {drain}"));
+        let file = folder.write("proxy.toml", text);
+        let mut proxy = Proxy::start_with_files(64, &["--config", &file]);
+        let address = proxy.address("listener");
+        let _silent: Vec<_> = (0..200).map(|_| TcpStream::connect(&address).unwrap()).collect();
+        proxy.wait_for("no connection can be accepted", 1);
+        let begun = Instant::now();
+        proxy.signal("-TERM");
+        proxy.wait_for("no new connections", 1);
+        if twice {
+            proxy.signal("-TERM");
+        }
+        assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    }
 }
 
 #[test]

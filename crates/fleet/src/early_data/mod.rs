@@ -22,7 +22,8 @@
 //! - **Two stores answer at once**, because one was cut off and a replica took its place. A store with replicas is
 //!   trusted only if it stops writing when it has lost them (`min-replicas-to-write`), which takes it as long as
 //!   `min-replicas-max-lag`. So those who meet its successor are blind for a minute more ([`LAG`]), and what it admitted
-//!   last is no longer fresh then. A store counts as one with replicas for as long as it keeps a backlog for them,
+//!   last is no longer fresh then. As much is added as a store may be late and still count as the same one: a process
+//!   that stood still takes its replicas for there until it looks again. A store counts as one with replicas for as long as it keeps a backlog for them,
 //!   one hour by default.
 //! - **The store was away.** Nobody admitted anything through it then, but it may have been replaced: `blind_time`. Not so
 //!   if it was only late and the connections are the ones from before, which lead to the process they led to.
@@ -199,7 +200,8 @@ impl Guard {
         commands.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
         commands.cmd("GET").arg(&epoch_name);
         let (epoch,): (String,) = self.store.ask_all_at_leisure(lines, commands).await?;
-        let lag = if facts.replication.is_alone { Duration::ZERO } else { LAG };
+        let lag = LAG.saturating_add(self.store.patience());
+        let lag = if facts.replication.is_alone { Duration::ZERO } else { lag };
         let replication_id = facts.replication.id;
         let blind_until = Instant::now().checked_add(self.blind_time.saturating_add(lag));
         let blind_until = blind_until.ok_or(FleetError::Away)?;

@@ -80,6 +80,11 @@ impl Store {
         Self { lines: ArcSwapOption::empty(), limit, patience, counters }
     }
 
+    /// How late the store may be and still be the same one.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     pub(crate) fn set(&self, lines: Option<Arc<Lines>>) {
         self.lines.store(lines);
     }

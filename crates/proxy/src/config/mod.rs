@@ -6,6 +6,7 @@
 pub(crate) mod address;
 mod fault;
 pub(crate) mod keys;
+pub(crate) mod network;
 mod parse;
 
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use tercel::wire::ProtocolVersion;
 pub use address::BackendAddress;
 pub use fault::Fault;
 use keys::Place;
+pub use network::Network;
 
 /// A whole configuration.
 #[derive(Clone, Debug)]
@@ -111,6 +113,8 @@ pub struct Resumption {
     pub tickets: Tickets,
     /// Whether early data is admitted by the store, or by this process alone.
     pub shared_guard: bool,
+    /// Somebody has said that this process's own guard is enough.
+    pub own_guard_is_meant: bool,
     /// Values that the replay guard of this process has room for.
     pub guard_capacity: usize,
     /// What is shared with other processes, if anything is.
@@ -139,6 +143,8 @@ pub struct Listener {
     pub connections: Option<u32>,
     /// Every connection begins with a PROXY header, from the balancer in front.
     pub accept_proxy_protocol: bool,
+    /// Who may send one; others are refused. Empty: whoever can reach the address.
+    pub proxy_protocol_from: Vec<Network>,
     /// At least one.
     pub routes: Vec<Route>,
 }

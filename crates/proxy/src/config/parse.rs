@@ -17,7 +17,7 @@ use super::fault::Fault;
 use super::keys::{Keys, Place};
 use super::{
     CertificateSource, Config, Connect, Limits, Listener, Log, OnTruncation, Resumption, Route,
-    Simple, Tickets, Timeouts,
+    Simple, Tickets, Timeouts, network,
 };
 
 pub(super) fn file(name: &str, text: &str) -> Result<Config, Fault> {
@@ -84,6 +84,13 @@ fn whole(mut keys: Keys) -> Result<Config, Fault> {
             let reason = "needs sessions that clients come back with: see resumption.tickets";
             return Err(route.place.fault("early_data", reason));
         }
+        let resumption = &config.resumption;
+        let guards_alone = !resumption.shared_guard && !resumption.own_guard_is_meant;
+        if route.early_data > 0 && resumption.tickets == Tickets::Shared && guards_alone {
+            let reason = "could be accepted again by each process that has the ticket keys: it needs a \
+                          store, or resumption.guard = \"own\" if there is but one process";
+            return Err(route.place.fault("early_data", reason));
+        }
         if let (Some(fleet), true) = (&mut config.resumption.fleet, config.resumption.shared_guard)
         {
             fleet.early_data = fleet.early_data.max(route.early_data);
@@ -98,6 +105,9 @@ fn whole_but_listeners(keys: &mut Keys) -> Result<Config, Fault> {
     let workers = keys.whole("workers", 1, 1024)?;
     let drain = keys.seconds("drain", 0.0, DAY)?.unwrap_or(Duration::from_secs(30));
     let (user, group) = (keys.string("user")?, keys.string("group")?);
+    if user.is_none() && group.is_some() {
+        return Err(keys.fault("group", "is only for who gives up privileges: user is missing"));
+    }
     let mut admin_keys = keys.table("admin")?;
     let admin = match admin_keys.string("address")? {
         None => None,
@@ -204,7 +214,8 @@ fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
         store,
     });
     let guard_capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
-    Ok(Resumption { tickets, shared_guard, guard_capacity, fleet })
+    let own_guard_is_meant = guard == Some(false);
+    Ok(Resumption { tickets, shared_guard, own_guard_is_meant, guard_capacity, fleet })
 }
 
 fn store(mut keys: Keys) -> Result<Option<StoreSettings>, Fault> {
@@ -248,6 +259,17 @@ fn listener(mut keys: Keys) -> Result<Listener, Fault> {
     let address = address::listen(&text).map_err(|reason| keys.fault("address", reason))?;
     let connections = keys.whole("connections", 1, 10_000_000)?;
     let accept_proxy_protocol = keys.flag("accept_proxy_protocol")?.unwrap_or(false);
+    let mut proxy_protocol_from = Vec::new();
+    if let Some(list) = keys.strings("proxy_protocol_from")? {
+        if !accept_proxy_protocol || list.is_empty() {
+            let reason = if list.is_empty() { "is empty" } else { "is for accept_proxy_protocol" };
+            return Err(keys.fault("proxy_protocol_from", reason));
+        }
+        for (at, text) in list.iter().enumerate() {
+            let fault = |reason| keys.fault(&format!("proxy_protocol_from[{at}]"), reason);
+            proxy_protocol_from.push(network::network(text).map_err(fault)?);
+        }
+    }
     let terms = Terms::default().with(&mut keys)?;
     let tables = keys.tables("route")?;
     keys.finish()?;
@@ -268,7 +290,7 @@ fn listener(mut keys: Keys) -> Result<Listener, Fault> {
     if routes.is_empty() || (!has_default && !terms.to.is_empty()) {
         routes.push(terms.checked(&place)?);
     }
-    Ok(Listener { place, address, connections, accept_proxy_protocol, routes })
+    Ok(Listener { place, address, connections, accept_proxy_protocol, proxy_protocol_from, routes })
 }
 
 fn names(keys: &mut Keys, known: &mut BTreeMap<String, ()>) -> Result<Vec<String>, Fault> {

@@ -41,6 +41,12 @@ pub fn drop_privileges(user: &str, group: Option<&str>) -> io::Result<()> {
     wanted.verify()
 }
 
+/// Whether this process may do everything.
+#[must_use]
+pub fn is_root() -> bool {
+    geteuid().is_root()
+}
+
 /// Forbids this thread, and threads and programs that it starts from now on, to gain privileges by what they execute.
 /// Only Linux has that; elsewhere nothing is done.
 ///

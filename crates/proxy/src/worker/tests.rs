@@ -107,3 +107,36 @@ fn the_task_of_a_connection_is_small() {
     assert!(size(connection::serve) <= 320, "{}", size(connection::serve));
     assert!(size_of::<Session>() <= 896, "{}", size_of::<Session>());
 }
+
+/// More than a task may take of a runtime before it is asked to yield.
+#[tokio::test]
+async fn the_whole_queue_is_accepted_before_a_drain_closes_it() {
+    const CLIENTS: usize = 300;
+    let config =
+        "workers = 1\ndrain = 1\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n";
+    let folder = Folder::new();
+    let key = KeyPair::generate().unwrap();
+    let leaf = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+    std::fs::write(folder.path().join("a.crt"), leaf.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(folder.path().join("a.key"), key.serialize_pem()).unwrap();
+    let config = format!("{config}certificates = \"{}\"\n", folder.path().display());
+    let config = Config::parse("test.toml", &config).unwrap();
+    let live = Arc::new(Live::new(&config, None).unwrap());
+    let listener = listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let clients: Vec<_> =
+        (0..CLIENTS).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+    let until = Instant::now() + Duration::from_secs(1);
+    let (_orders, receiver) = watch::channel(Orders { live, phase: Phase::Draining(until) });
+    let metrics = crate::metrics::Metrics::new(1);
+    let work_to_do = Work {
+        listeners: vec![listener],
+        orders: receiver,
+        shard: metrics.shard(0),
+        counts: Counts::new(1),
+    };
+    tokio::task::spawn_blocking(|| work(work_to_do).unwrap()).await.unwrap();
+    drop(clients);
+    let rendered = metrics.render();
+    assert!(rendered.contains("tercel_connections_accepted_total 300\n"), "{rendered}");
+}

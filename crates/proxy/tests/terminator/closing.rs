@@ -192,7 +192,38 @@ async fn a_half_that_is_left_ends_too() {
     let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhalf_closed = 0.3"));
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
     let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&mut stream, b"x")).await;
-    assert_eq!(answer.unwrap().unwrap(), b"");
+    // The backend has not said that this was its answer.
+    assert!(answer.unwrap().is_err(), "an orderly end");
+}
+
+/// Who is on the way can hold bytes back until the time is over.
+#[tokio::test]
+async fn silence_is_no_end() {
+    let folder = Folder::new(&["a.example"]);
+    for alpn in ["", "http/1.1"] {
+        let (to, mut telling) = reader().await;
+        let more = "alpn = \"http/1.1\"\n[timeouts]\nidle = 0.3";
+        let proxy = folder.start(&format!("to = \"{to}\"\n{more}"));
+        let client = if alpn.is_empty() { client() } else { client().alpn(&[alpn]) };
+        let mut stream = connect(&proxy, "a.example", client).await.unwrap();
+        stream.write_all(b"half a").await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut [0; 10])).await;
+        assert!(ended.unwrap().is_err(), "{alpn}: an orderly end for the client");
+        let (ended, _) = telling.recv().await.unwrap();
+        assert_eq!(ended, Err(io::ErrorKind::ConnectionReset), "{alpn}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_ends_before_it_asks_is_told_goodbye() {
+    let folder = Folder::new(&["a.example"]);
+    let proxy = folder.start(&format!("to = \"{}\"\nalpn = \"h2\"", nobody().await));
+    for version in VERSIONS {
+        let client = client().versions(&[version]).alpn(&["h2"]);
+        let mut stream = connect(&proxy, "a.example", client).await.unwrap();
+        assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"", "{version:?}");
+    }
+    until("connections are gone", || proxy.connections() == 0).await;
 }
 
 #[tokio::test]

@@ -46,6 +46,27 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             format!("[resumption.store]\nurl = \"redis://h\"\nsecret = \"s\"\nkey = \"k\"\n{GOOD}"),
             "f.toml: resumption.store.certificate: is missing",
         ),
+        (
+            format!(
+                "{GOOD}early_data = 1\n[resumption]\ntickets = \"shared\"\nticket_keys = \"k\"\n"
+            ),
+            "f.toml: listener[0].early_data: could be accepted again by each process",
+        ),
+        (format!("group = \"g\"\n{GOOD}"), "f.toml: group: is only for who gives up"),
+        (
+            format!("{GOOD}proxy_protocol_from = \"10.0.0.0/8\"\n"),
+            "f.toml: listener[0].proxy_protocol_from: is for accept_proxy_protocol",
+        ),
+        (
+            format!("{GOOD}accept_proxy_protocol = true\nproxy_protocol_from = []\n"),
+            "f.toml: listener[0].proxy_protocol_from: is empty",
+        ),
+        (
+            format!(
+                "{GOOD}accept_proxy_protocol = true\nproxy_protocol_from = [\"::1\", \"10/8\"]\n"
+            ),
+            "f.toml: listener[0].proxy_protocol_from[1]: \"10/8\" must be an address or a network",
+        ),
         (String::new(), "f.toml: listener: there is none"),
         (
             "listener = 1".to_owned(),

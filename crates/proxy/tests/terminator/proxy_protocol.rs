@@ -1,6 +1,7 @@
 //! Headers of the PROXY protocol, in and out.
 
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use tercel::wire::ProtocolVersion;
 use tercel_tokio::Connector;
@@ -143,4 +144,38 @@ async fn who_sends_no_header_where_there_must_be_one_is_refused() {
     let refused = "tercel_connections_refused_total{reason=\"proxy_header\"}";
     until("it is counted", || metric(&proxy, refused) == 1).await;
     until("it is gone", || proxy.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn who_may_not_say_where_clients_come_from_is_refused() {
+    let folder = Folder::new(&["a.example"]);
+    let to = echo().await;
+    for (from, is_believed) in [("127.0.0.0/8", true), ("192.0.2.1", false)] {
+        let more = format!(
+            "to = \"{to}\"\naccept_proxy_protocol = true\nproxy_protocol_from = \"{from}\""
+        );
+        let proxy = folder.start(&more);
+        let mut transport = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
+        transport.write_all(b"PROXY TCP4 192.0.2.1 198.51.100.2 5000 443\r\n").await.unwrap();
+        let connector = Connector::new(client().build().unwrap());
+        let stream = connector.connect("a.example".try_into().unwrap(), transport).await;
+        assert_eq!(stream.is_ok(), is_believed, "{from}");
+        let refused = "tercel_connections_refused_total{reason=\"proxy_header\"}";
+        until("it is counted", || metric(&proxy, refused) == u64::from(!is_believed)).await;
+    }
+}
+
+/// A header that comes late leaves the handshake what is left, not as much again.
+#[tokio::test]
+async fn the_header_is_part_of_the_handshake_s_time() {
+    let folder = Folder::new(&["a.example"]);
+    let more = "accept_proxy_protocol = true\n[timeouts]\nhandshake = 2";
+    let proxy = folder.start(&format!("to = \"{}\"\n{more}", echo().await));
+    let mut transport = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
+    let begun = Instant::now();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    transport.write_all(b"PROXY UNKNOWN\r\n").await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(10), transport.read(&mut [0])).await;
+    assert!(matches!(ended.unwrap(), Ok(0) | Err(_)));
+    assert!(begun.elapsed() < Duration::from_millis(3000), "{:?}", begun.elapsed());
 }

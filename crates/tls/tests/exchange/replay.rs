@@ -265,6 +265,30 @@ fn a_replay_is_refused_at_any_later_time() {
     }
 }
 
+/// A ticket from the future, of a clock that was set back or of another server's that is fast, has no age by which
+/// a replay could be told. So it would be fresh until its time has come, and a guard forgets sooner.
+#[test]
+fn a_ticket_from_the_future_admits_no_early_data() {
+    for kept in [Kept::OwnKeys, Kept::SharedKeys] {
+        let fleet = Fleet::new(kept, |now| {
+            let long_ago = now.as_secs() - 10_000;
+            Arc::new(ReplayGuard::new(
+                1000,
+                UnixTime::since_unix_epoch(Duration::from_secs(long_ago)),
+            ))
+        });
+        visit(&fleet.client, &fleet.servers[0], b"");
+        fleet.dial.turn_back(3000);
+        let (outcome, flight) = visit(&fleet.client, &fleet.servers[0], b"pay once");
+        assert_eq!(outcome.read, b"", "{kept:?}");
+        for passed in 0..4 {
+            let (replayed, ..) = play(&fleet.servers[1], &flight);
+            assert_eq!(replayed.read, b"", "{kept:?}: {passed} windows later");
+            fleet.dial.turn(WINDOW);
+        }
+    }
+}
+
 #[test]
 fn of_many_copies_at_once_one_is_read() {
     const THREADS: usize = 8;

@@ -30,6 +30,10 @@ impl Dial {
     pub(crate) fn turn(&self, seconds: u64) {
         *self.0.lock().unwrap() += seconds;
     }
+
+    pub(crate) fn turn_back(&self, seconds: u64) {
+        *self.0.lock().unwrap() -= seconds;
+    }
 }
 
 impl Clock for Dial {

@@ -150,11 +150,13 @@ impl Accepted {
     }
 }
 
-/// The client's idea of the ticket's age less ours, in milliseconds. RFC 9846 4.3.11.1, 8.3
+/// The client's idea of the ticket's age less ours, in milliseconds. Ours is below zero for a ticket from the
+/// future: as long as that lasts no age would tell a replay. RFC 9846 4.3.11.1, 8.3
 fn age_skew(session: &Session, obfuscated: u32, config: &ServerConfig) -> i64 {
     let theirs = i64::from(obfuscated.wrapping_sub(session.age_add));
-    let elapsed = config.common.clock.now().as_secs().saturating_sub(session.created);
-    let ours = i64::try_from(elapsed).unwrap_or(i64::MAX).saturating_mul(1000);
+    let seconds = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+    let now = seconds(config.common.clock.now().as_secs());
+    let ours = now.saturating_sub(seconds(session.created)).saturating_mul(1000);
     theirs.saturating_sub(ours)
 }
 

@@ -1,0 +1,106 @@
+//! Networks: addresses that begin alike.
+//!
+//! Must not know: who is in them. Next: [`super::address`].
+
+use std::net::IpAddr;
+
+/// An address, or all that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Network {
+    /// Whether this address is in it. An IPv4 address is the same in both versions' forms.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let differ = u64::from(own.to_bits() ^ other.to_bits());
+                differ >> 32_u8.saturating_sub(self.bits) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let differ = own.to_bits() ^ other.to_bits();
+                let behind = u32::from(128_u8.saturating_sub(self.bits));
+                // Nothing is left of what is shifted out whole.
+                differ.checked_shr(behind).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`.
+pub(crate) fn network(text: &str) -> Result<Network, String> {
+    let must = || format!("\"{text}\" must be an address or a network, as 10.0.0.0/8");
+    let (address, bits) = match text.split_once('/') {
+        None => (text, None),
+        Some((address, bits)) if bits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (address, Some(bits.parse::<u8>().map_err(|_| must())?))
+        }
+        Some(_) => return Err(must()),
+    };
+    let address: IpAddr = address.parse().map_err(|_| must())?;
+    if address != address.to_canonical() {
+        return Err(format!("\"{text}\" must be written as the IPv4 address it is"));
+    }
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.unwrap_or(most);
+    if bits > most {
+        return Err(must());
+    }
+    let network = Network { address, bits };
+    // What stands behind the bits that count would be taken for meant.
+    let (first, host): (IpAddr, bool) = match address {
+        IpAddr::V4(own) => {
+            let mask = u32::MAX.checked_shl(u32::from(32_u8.saturating_sub(bits))).unwrap_or(0);
+            (IpAddr::from((own.to_bits() & mask).to_be_bytes()), bits == 32)
+        }
+        IpAddr::V6(own) => {
+            let mask = u128::MAX.checked_shl(u32::from(128_u8.saturating_sub(bits))).unwrap_or(0);
+            (IpAddr::from((own.to_bits() & mask).to_be_bytes()), bits == 128)
+        }
+    };
+    if !host && first != address {
+        return Err(format!("\"{text}\" must be {first}/{bits}, if that is meant"));
+    }
+    Ok(network)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_in(text: &str, address: &str) -> bool {
+        network(text).unwrap().contains(address.parse().unwrap())
+    }
+
+    #[test]
+    fn the_bits_that_count_decide() {
+        for (text, inside, outside) in [
+            ("192.0.2.1", "192.0.2.1", "192.0.2.0"),
+            ("192.0.2.1/32", "::ffff:192.0.2.1", "192.0.2.2"),
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
+            ("192.0.2.128/25", "192.0.2.255", "192.0.2.127"),
+            ("0.0.0.0/0", "255.255.255.255", "::1"),
+            ("2001:db8::/32", "2001:db8:ffff::1", "2001:db9::"),
+            ("::1", "::1", "::2"),
+            ("::/0", "2001:db8::1", "192.0.2.1"),
+        ] {
+            assert!(is_in(text, inside), "{text} {inside}");
+            assert!(!is_in(text, outside), "{text} {outside}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in
+            ["", "a.example", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/+8", "10.0.0.0/8/8"]
+        {
+            assert!(network(text).unwrap_err().contains("must be an address"), "{text}");
+        }
+        assert!(network("10.1.0.0/8").unwrap_err().contains("10.0.0.0/8"));
+        assert!(network("::ffff:10.0.0.0/104").unwrap_err().contains("IPv4"));
+    }
+}
