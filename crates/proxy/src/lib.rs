@@ -69,3 +69,19 @@ pub use config::{
 };
 pub use run::{Bound, Proxy, check};
 pub use service::run;
+
+/// Source and destination in a PROXY header, if it names them, and how long it is: for fuzzing.
+#[doc(hidden)]
+#[must_use]
+pub fn proxy_header(bytes: &[u8]) -> Option<(Option<[std::net::SocketAddr; 2]>, usize)> {
+    let mut rest = bytes;
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let polled = {
+        let header = std::pin::pin!(proxy_protocol::read::header(&mut rest));
+        std::future::Future::poll(header, &mut context)
+    };
+    // Bytes that are there are never waited for.
+    let std::task::Poll::Ready(read) = polled else { return None };
+    let ends = read.ok()?.map(|ends| [ends.source, ends.destination]);
+    Some((ends, bytes.len().saturating_sub(rest.len())))
+}

@@ -13,6 +13,7 @@
 //! | tickets, sealed and opened | `sealed.rs` |
 //! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
 //! | stapled OCSP responses | `ocsp.rs` |
+//! | what a terminator and its fleet read | `terminator.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
 
@@ -30,6 +31,8 @@ mod saved;
 mod script;
 mod sealed;
 mod sessions;
+#[cfg(unix)]
+mod terminator;
 mod two_sided;
 
 pub use chain::chain;
@@ -43,4 +46,6 @@ pub use one_sided::{client_handshake, server_handshake};
 pub use saved::{connections, saved_connection};
 pub use sealed::sealed_tickets;
 pub use sessions::{saved_sessions, session_seeds, sessions, ticket_keys};
+#[cfg(unix)]
+pub use terminator::{fleet_keys, proxy_config, proxy_header};
 pub use two_sided::{flights, two_sided};

@@ -120,3 +120,10 @@ targets! {
     ticket_keys
     ocsp_response
 }
+
+#[cfg(unix)]
+targets! {
+    proxy_header
+    proxy_config
+    fleet_keys
+}

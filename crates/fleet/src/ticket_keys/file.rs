@@ -80,13 +80,13 @@ impl KeyFile {
 }
 
 #[derive(Debug, PartialEq)]
-enum Unreadable {
+pub(crate) enum Unreadable {
     Text(&'static str),
     Set(tercel::TicketKeyError),
 }
 
 /// The keys in `content`, in either form.
-fn parse(content: &[u8]) -> Result<TicketKeySet, Unreadable> {
+pub(crate) fn parse(content: &[u8]) -> Result<TicketKeySet, Unreadable> {
     // No text begins so.
     if content.first() == Some(&0) {
         return TicketKeySet::from_bytes(content).map_err(Unreadable::Set);

@@ -63,7 +63,7 @@ impl StoreKeys {
         period: Duration,
         counters: Arc<Counters>,
     ) -> Self {
-        let (name, seals) = (format!("{prefix}ticket-keys"), secret.key("ticket keys 1"));
+        let (name, seals) = (format!("{prefix}ticket-keys"), secret.key(PURPOSE));
         let period = period.as_secs();
         Self { store, name, seals, tickets, period, known: Mutex::new(None), counters }
     }
@@ -101,7 +101,7 @@ impl StoreKeys {
         };
         let is_known = known.as_ref().is_some_and(|known| known.sealed == sealed);
         if !is_known {
-            let found = self.open(&sealed)?;
+            let found = open(&self.seals, &sealed)?;
             if let Some(ours) = known.as_ref().filter(|ours| ours.outdoes(&found)) {
                 warn!("the store has ticket keys that are older than ours; ours are put there");
                 self.counters.ticket_keys_refused.add();
@@ -161,22 +161,7 @@ impl StoreKeys {
     }
 
     fn seal(&self, number: u64, set: &TicketKeySet) -> Result<Vec<u8>, FleetError> {
-        let number = number.to_be_bytes();
-        let content = self.seals.seal(&number, &set.to_bytes()).map_err(|_| FleetError::Random)?;
-        Ok([&[VERSION], &number[..], &content].concat())
-    }
-
-    fn open(&self, sealed: &[u8]) -> Result<Known, FleetError> {
-        let opened = || {
-            let (number, content) = sealed.strip_prefix(&[VERSION])?.split_first_chunk::<8>()?;
-            let set = self.seals.open(number, content)?;
-            let keys = TicketKeySet::from_bytes(&set).ok()?;
-            // A set that is not to be followed was not made here.
-            let changes = keys.next()?.not_before().as_secs();
-            let number = u64::from_be_bytes(*number);
-            Some(Known { number, set, sealed: sealed.to_vec(), changes })
-        };
-        opened().ok_or(FleetError::ForeignKeys)
+        seal(&self.seals, number, &set.to_bytes())
     }
 
     /// Puts `new` there if `old` is what is there; if nothing should be, `old` is empty.
@@ -195,6 +180,36 @@ impl Known {
     }
 }
 
+fn seal(seals: &FleetKey, number: u64, set: &[u8]) -> Result<Vec<u8>, FleetError> {
+    let number = number.to_be_bytes();
+    let content = seals.seal(&number, set).map_err(|_| FleetError::Random)?;
+    Ok([&[VERSION], &number[..], &content].concat())
+}
+
+fn open(seals: &FleetKey, sealed: &[u8]) -> Result<Known, FleetError> {
+    let opened = || {
+        let (number, content) = sealed.strip_prefix(&[VERSION])?.split_first_chunk::<8>()?;
+        let set = seals.open(number, content)?;
+        let keys = TicketKeySet::from_bytes(&set).ok()?;
+        // A set that is not to be followed was not made here.
+        let changes = keys.next()?.not_before().as_secs();
+        let number = u64::from_be_bytes(*number);
+        Some(Known { number, set, sealed: sealed.to_vec(), changes })
+    };
+    opened().ok_or(FleetError::ForeignKeys)
+}
+
+/// Seals anything at all as a set of this number, for fuzzing.
+pub(crate) fn seal_any(secret: &FleetSecret, number: u64, set: &[u8]) -> Option<Vec<u8>> {
+    seal(&secret.key(PURPOSE), number, set).ok()
+}
+
+/// The number and the set in these bytes, for fuzzing.
+pub(crate) fn open_any(secret: &FleetSecret, sealed: &[u8]) -> Option<(u64, TicketKeySet)> {
+    let known = open(&secret.key(PURPOSE), sealed).ok()?;
+    Some((known.number, TicketKeySet::from_bytes(&known.set).ok()?))
+}
+
 fn generate(begins: u64) -> Result<TicketKey, FleetError> {
     let begins = UnixTime::since_unix_epoch(Duration::from_secs(begins));
     TicketKey::generate(begins).map_err(|_| FleetError::Random)
@@ -209,6 +224,9 @@ fn compare_and_set(name: &str, old: &[u8], new: &[u8]) -> Cmd {
 /// One step for all who come at the same time.
 pub(crate) const COMPARE_AND_SET: &str = "if (redis.call('GET', KEYS[1]) or '') == ARGV[1] then \
      redis.call('SET', KEYS[1], ARGV[2]) return 1 end return 0";
+
+/// What the key of the fleet is for under which sets are sealed.
+const PURPOSE: &str = "ticket keys 1";
 
 /// The form of the bytes in the store: this, the set's number in 8 bytes, and the sealed set.
 const VERSION: u8 = 1;

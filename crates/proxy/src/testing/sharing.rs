@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::store::Store;
 use super::terminator::{
-    Folder, VERSIONS, client, connect_with, echo, echoed, exchange, quoted, start, until,
+    Folder, VERSIONS, backend, client, connect_with, echo, echoed, exchange, quoted, start, until,
 };
 use crate::Proxy;
 use crate::blind::BLIND;
@@ -87,27 +87,32 @@ async fn meet(
 
 /// Everything goes on to `there`; the first flight goes to `copy` before, which has to answer it.
 async fn pass_on(mut client: TcpStream, there: SocketAddr, copy: Option<SocketAddr>) {
-    let (mut flight, mut piece) = (Vec::new(), vec![0; 8192]);
-    // It ends where the client waits for an answer.
-    let quiet = Duration::from_millis(200);
-    loop {
-        match tokio::time::timeout(quiet, client.read(&mut piece)).await {
-            Err(_) if !flight.is_empty() => break,
-            Err(_) => {}
-            Ok(count) => flight.extend_from_slice(&piece[..count.unwrap()]),
-        }
-    }
+    let flight = first_flight(&mut client).await;
+    let mut piece = [0; 16];
     let mut copied = None;
     if let Some(address) = copy {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(&flight).await.unwrap();
-        stream.read_exact(&mut piece[..16]).await.unwrap();
+        stream.read_exact(&mut piece).await.unwrap();
         copied = Some(stream);
     }
     let mut server = TcpStream::connect(there).await.unwrap();
     server.write_all(&flight).await.unwrap();
     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
     drop(copied);
+}
+
+/// All that a client sends before it waits for an answer.
+async fn first_flight(client: &mut TcpStream) -> Vec<u8> {
+    let (mut flight, mut piece) = (Vec::new(), vec![0; 8192]);
+    let quiet = Duration::from_millis(200);
+    loop {
+        match tokio::time::timeout(quiet, client.read(&mut piece)).await {
+            Err(_) if !flight.is_empty() => return flight,
+            Err(_) => {}
+            Ok(count) => flight.extend_from_slice(&piece[..count.unwrap()]),
+        }
+    }
 }
 
 /// What the backend has got of the early data, and of what follows.
@@ -138,6 +143,50 @@ async fn early_data_comes_to_the_backend_once_a_guard_can_see() {
     let met = meet(&node, &config, Some(&node)).await;
     assert_eq!(met.accepted, 0, "the copy was there first");
     is_heard(met).await;
+}
+
+/// Whatever a guard says: who has only a copy of the first flight cannot complete the handshake.
+#[tokio::test]
+async fn a_copy_alone_does_not_come_to_the_backend() {
+    let folder = Folder::new(&["a.example"]);
+    let (told, mut telling) = tokio::sync::mpsc::unbounded_channel();
+    let to = backend(move |mut transport| {
+        let told = told.clone();
+        async move {
+            let mut first = [0; 5];
+            let _ = transport.read_exact(&mut first).await;
+            told.send(first).unwrap();
+            let _ = transport.write_all(b"x").await;
+            let _ = transport.read(&mut first).await;
+        }
+    })
+    .await;
+    let node = start(&format!("{}to = \"{to}\"\nearly_data = 1000\n", folder.listener()));
+    tokio::time::sleep(BLIND + Duration::from_secs(1)).await;
+    let config = client().early_data(true).build().unwrap();
+    let mut stream = connect_with(&node, "a.example", config.clone()).await.unwrap();
+    stream.write_all(b"first").await.unwrap();
+    stream.read_exact(&mut [0]).await.unwrap();
+    assert_eq!(telling.recv().await.unwrap(), *b"first");
+    let on_the_way = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let transport = TcpStream::connect(on_the_way.local_addr().unwrap()).await.unwrap();
+    let connector = Connector::new(config);
+    let name = "a.example".try_into().unwrap();
+    let robbed =
+        tokio::spawn(async move { connector.connect_early(name, transport, b"early").await });
+    let (mut client, _) = on_the_way.accept().await.unwrap();
+    let flight = first_flight(&mut client).await;
+    let mut copy = TcpStream::connect(node.addresses()[0]).await.unwrap();
+    copy.write_all(&flight).await.unwrap();
+    let mut answer = [0; 16];
+    copy.read_exact(&mut answer).await.unwrap();
+    let heard = tokio::time::timeout(Duration::from_millis(500), telling.recv()).await;
+    assert!(heard.is_err(), "{heard:?}");
+    // It was accepted, and goes on with the client's Finished.
+    client.write_all(&answer).await.unwrap();
+    tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut copy).await });
+    let met = robbed.await.unwrap().unwrap();
+    assert_eq!((met.accepted, telling.recv().await.unwrap()), (5, *b"early"));
 }
 
 #[tokio::test]

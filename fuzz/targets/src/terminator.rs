@@ -1,0 +1,79 @@
+//! What a terminator and its fleet read: PROXY headers, configurations, ticket keys from files and from the store.
+//!
+//! Must not know: what is done with it. Next: the crates `tercel-proxy` and `tercel-fleet`.
+
+use tercel::TicketKeySet;
+use tercel_fleet::{opened_from_store, sealed_for_store, ticket_keys_in_file};
+use tercel_proxy::Config;
+
+/// A header of the PROXY protocol and what follows it. Whether it was one.
+///
+/// No byte behind it is read, and none before its end is enough.
+pub fn proxy_header(input: &[u8]) -> bool {
+    let Some((ends, length)) = tercel_proxy::proxy_header(input) else { return false };
+    let (header, _) = input.split_at(length);
+    assert_eq!(tercel_proxy::proxy_header(header), Some((ends, length)), "what follows matters");
+    for shorter in 0..length {
+        let cut = input.get(..shorter).expect("shorter");
+        assert_eq!(tercel_proxy::proxy_header(cut), None, "{shorter} of {length} bytes");
+    }
+    assert!(length <= 16 + 4096, "{length} bytes");
+    if let Some([source, destination]) = ends {
+        assert_eq!(source.is_ipv4(), destination.is_ipv4());
+    }
+    true
+}
+
+/// A terminator's configuration. Whether it was one; what is wrong with it is one line.
+pub fn proxy_config(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else { return false };
+    match Config::parse("fuzz.toml", text) {
+        Ok(config) => {
+            assert!(!config.listeners.is_empty());
+            assert!(config.listeners.iter().all(|listener| !listener.routes.is_empty()));
+            true
+        }
+        Err(fault) => {
+            let line = fault.to_string();
+            assert!(line.starts_with("fuzz.toml: "), "{line}");
+            assert!(!line.chars().any(char::is_control), "{line:?}");
+            false
+        }
+    }
+}
+
+/// Ticket keys of a fleet: the first byte says whether they come from a file, from the store as they lie there, or
+/// are sealed here before. Whether there were any.
+pub fn fleet_keys(input: &[u8]) -> bool {
+    let Some((way, bytes)) = input.split_first() else { return false };
+    let secret = [7; 32];
+    match way % 3 {
+        0 => ticket_keys_in_file(bytes).is_some_and(|set| {
+            let begins = set.current().not_before();
+            assert!(set.next().is_none_or(|next| next.not_before() >= begins));
+            assert!(set.previous().is_none_or(|previous| previous.not_before() <= begins));
+            // Its bytes are a file as well.
+            let again = ticket_keys_in_file(&set.to_bytes()).expect("the other form");
+            assert_eq!(*again.to_bytes(), *set.to_bytes());
+            true
+        }),
+        1 => {
+            // Nobody makes one without the secret.
+            assert!(opened_from_store(&secret, bytes).is_none(), "a forgery");
+            false
+        }
+        _ => {
+            let Some((number, content)) = bytes.split_first_chunk::<8>() else { return false };
+            let number = u64::from_be_bytes(*number);
+            let sealed = sealed_for_store(&secret, number, content).expect("randomness");
+            let opened = opened_from_store(&secret, &sealed);
+            let meant = TicketKeySet::from_bytes(content).ok().filter(|set| set.next().is_some());
+            assert_eq!(opened.is_some(), meant.is_some());
+            if let (Some((own, set)), Some(meant)) = (&opened, meant) {
+                assert_eq!((*own, &**set.to_bytes()), (number, &**meant.to_bytes()));
+            }
+            assert!(opened_from_store(&[8; 32], &sealed).is_none(), "under another secret");
+            opened.is_some()
+        }
+    }
+}
