@@ -68,9 +68,9 @@ fi
 
 ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 file_limit=$(ulimit -n)
-# A relay has two files a connection, and needs some for itself.
-if [ $(((file_limit - 400) / 2)) -lt "$idle" ]; then
-    fits=$(((file_limit - 400) / 2))
+# A relay has two files a connection, needs some for itself, and may keep some for backends (tercel proxy: 1024).
+if [ $(((file_limit - 1424) / 2)) -lt "$idle" ]; then
+    fits=$(((file_limit - 1424) / 2))
     echo "note: the file limit ($file_limit) has room for $fits idle connections instead of $idle" >&2
     idle=$fits
 fi
