@@ -19,7 +19,6 @@ use crate::config::policy::Side;
 use crate::config::scheme;
 use crate::connection::authentication::certificate::timestamp_list;
 use crate::connection::authentication::shown::verify_signature;
-use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::coroutine::boxed;
@@ -157,15 +156,7 @@ pub(crate) fn full<'h>(
         shown.into_facts(facts);
         resumption::keep_new(config, &promised.session_id, &to, suite, &main, facts, ticket);
         let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
-        flow.connect(Established {
-            facts: begun.facts,
-            exporter: Exporter::tls12(exporter),
-            early_exporter: None,
-            tolerate_truncation: config.common.tolerate_truncation,
-            tickets: None,
-            answering: None,
-            requesting: None,
-        })
+        flow.connect(Established::tls12(begun.facts, exporter, &config.common))
     }
 }
 

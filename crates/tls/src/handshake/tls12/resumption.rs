@@ -12,7 +12,6 @@ use super::auth::{self, Randoms};
 use super::client::Begun;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
-use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::established::Established;
@@ -113,15 +112,8 @@ pub(crate) async fn serve(
     flow.order(super::server::limits(config, hello))?;
     session.tell(&mut facts);
     let extended = facts.extended_main_secret;
-    flow.connect(Established {
-        facts,
-        exporter: Exporter::tls12(Exporter12::new(&main, randoms.client, randoms.server, extended)),
-        early_exporter: None,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting: None,
-    })
+    let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
+    flow.connect(Established::tls12(facts, exporter, &config.common))
 }
 
 /// How a server's new session will be named, decided before its ServerHello.
@@ -234,15 +226,7 @@ pub(crate) fn resume<'h>(
             Some(ticket) => client_session::keep_ticket(config, &to, session, ticket),
             None => client_session::keep(config, &to, session),
         }
-        flow.connect(Established {
-            facts: begun.facts,
-            exporter: Exporter::tls12(exporter),
-            early_exporter: None,
-            tolerate_truncation: config.common.tolerate_truncation,
-            tickets: None,
-            answering: None,
-            requesting: None,
-        })
+        flow.connect(Established::tls12(begun.facts, exporter, &config.common))
     }
 }
 

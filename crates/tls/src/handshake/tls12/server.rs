@@ -18,7 +18,6 @@ use super::resumption::{self, NewSession};
 use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
-use crate::connection::export::Exporter;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
 use crate::handshake::coroutine::boxed;
@@ -188,15 +187,7 @@ fn finish<'h>(
         flow.order(limits)?;
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
-        flow.connect(Established {
-            facts,
-            exporter: Exporter::tls12(exporter),
-            early_exporter: None,
-            tolerate_truncation: config.common.tolerate_truncation,
-            tickets: None,
-            answering: None,
-            requesting: None,
-        })
+        flow.connect(Established::tls12(facts, exporter, &config.common))
     }
 }
 
