@@ -18,7 +18,7 @@ use crate::counts::Counters;
 use crate::early_data::{Complaint, Guard};
 use crate::error::FleetError;
 use crate::store::dial::Address;
-use crate::store::{Lines, Store};
+use crate::store::{Lines, Store, Waits};
 use crate::ticket_keys::file::KeyFile;
 use crate::ticket_keys::shared::StoreKeys;
 
@@ -117,7 +117,7 @@ impl StoreKeeper {
                 self.tell(&mut refused, keys.refresh(UnixTime::now()).await);
             }
             if self.guard.is_none() && self.keys.is_none() {
-                let _ = self.store.ask_at_leisure::<String>(redis::cmd("PING")).await;
+                let _ = self.store.ask::<String>(Waits::Nobody, redis::cmd("PING")).await;
             }
         }
     }

@@ -13,7 +13,7 @@ use tercel::{FindSessionQuestion, NewSession};
 
 use crate::counts::Counters;
 use crate::secret::{FleetKey, FleetSecret};
-use crate::store::Store;
+use crate::store::{Store, Waits};
 
 /// The sessions of a fleet.
 pub(crate) struct Sessions {
@@ -54,7 +54,7 @@ impl Sessions {
         // Among all who ask one gets it. RFC 9846 8.1
         let mut command = redis::cmd(if take { "GETDEL" } else { "GET" });
         command.arg(&name);
-        let sealed: Option<Vec<u8>> = self.store.ask(command).await.ok()?;
+        let sealed: Option<Vec<u8>> = self.store.ask(Waits::Handshake, command).await.ok()?;
         let mut content = self.seals.open(name.as_bytes(), &sealed?)?;
         let expires = content.first_chunk().copied().map(u64::from_be_bytes)?;
         if UnixTime::now().as_secs() >= expires {
@@ -88,7 +88,7 @@ impl Sessions {
         let milliseconds = Duration::from_secs(left).as_millis();
         let mut command = redis::cmd("SET");
         command.arg(&name).arg(sealed).arg("PX").arg(milliseconds.to_string());
-        self.store.ask::<String>(command).await.ok().map(|_| ())
+        self.store.ask::<String>(Waits::Handshake, command).await.ok().map(|_| ())
     }
 
     fn name(&self, id: &[u8]) -> String {

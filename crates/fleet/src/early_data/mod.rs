@@ -50,7 +50,7 @@ use self::facts::{Facts, Replication};
 use crate::counts::Counters;
 use crate::error::FleetError;
 use crate::secret::{FleetKey, FleetSecret, hexadecimal};
-use crate::store::{Lines, Store};
+use crate::store::{Lines, Store, Waits};
 
 /// The replay guard of a fleet.
 pub(crate) struct Guard {
@@ -121,7 +121,7 @@ impl Guard {
         commands.cmd("TIME").ignore().cmd("INFO").arg("replication").ignore();
         commands.cmd("SET").arg(name).arg("1").arg("NX").arg("PX").arg(life.to_string()).ignore();
         commands.cmd("EXEC");
-        let asked = self.store.ask_all(&lines, commands).await;
+        let asked = self.store.ask_all(Waits::Handshake, &lines, commands).await;
         let ((epoch, time, replication, set),): (Answer,) = asked.ok()?;
         let is_same = epoch.as_ref() == Some(&standing.epoch)
             && Replication::read(&replication).is_ok_and(|now| now.id == standing.replication_id);
@@ -180,7 +180,7 @@ impl Guard {
         }
         commands.cmd("TIME");
         let told: (String, String, String, (u64, u64)) =
-            self.store.ask_all_at_leisure(lines, commands).await?;
+            self.store.ask_all(Waits::Nobody, lines, commands).await?;
         let (server, memory, replication, time) = told;
         let facts = match Facts::read(&server, &memory, &replication) {
             Ok(facts) => facts,
@@ -199,7 +199,7 @@ impl Guard {
         // One that nobody looks at any more goes by itself.
         commands.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
         commands.cmd("GET").arg(&epoch_name);
-        let (epoch,): (String,) = self.store.ask_all_at_leisure(lines, commands).await?;
+        let (epoch,): (String,) = self.store.ask_all(Waits::Nobody, lines, commands).await?;
         let lag = LAG.saturating_add(self.store.patience());
         let lag = if facts.replication.is_alone { Duration::ZERO } else { lag };
         let replication_id = facts.replication.id;

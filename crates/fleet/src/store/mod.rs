@@ -32,6 +32,13 @@ pub(crate) struct Store {
     counters: Arc<Counters>,
 }
 
+/// Who waits for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waits {
+    Handshake,
+    Nobody,
+}
+
 /// Connections to one store, which come and go together.
 pub(crate) struct Lines {
     connections: Vec<MultiplexedConnection>,
@@ -120,57 +127,35 @@ impl Store {
         timeout(self.patience, again).await.unwrap_or(false)
     }
 
-    /// The answer to one command, while a handshake waits.
-    pub(crate) async fn ask<T: FromRedisValue>(&self, command: Cmd) -> Result<T, FleetError> {
-        self.ask_within(self.limit, command).await
-    }
-
-    /// The answer to one command, while nobody waits.
-    pub(crate) async fn ask_at_leisure<T: FromRedisValue>(
+    /// The answer to one command.
+    pub(crate) async fn ask<T: FromRedisValue>(
         &self,
-        command: Cmd,
-    ) -> Result<T, FleetError> {
-        self.ask_within(self.patience, command).await
-    }
-
-    async fn ask_within<T: FromRedisValue>(
-        &self,
-        limit: Duration,
+        who: Waits,
         command: Cmd,
     ) -> Result<T, FleetError> {
         let lines = self.lines()?;
         let Some(mut connection) = lines.next() else { return Err(FleetError::Away) };
-        let asked = timeout(limit, command.query_async(&mut connection)).await;
+        let asked = timeout(self.limit_of(who), command.query_async(&mut connection)).await;
         self.judge(&lines, asked.ok())
     }
 
-    /// The answers to several commands over these connections, while a handshake waits.
+    /// The answers to several commands over these connections.
     pub(crate) async fn ask_all<T: FromRedisValue>(
         &self,
-        lines: &Arc<Lines>,
-        commands: Pipeline,
-    ) -> Result<T, FleetError> {
-        self.ask_all_within(self.limit, lines, commands).await
-    }
-
-    /// The same, while nobody waits.
-    pub(crate) async fn ask_all_at_leisure<T: FromRedisValue>(
-        &self,
-        lines: &Arc<Lines>,
-        commands: Pipeline,
-    ) -> Result<T, FleetError> {
-        self.ask_all_within(self.patience, lines, commands).await
-    }
-
-    async fn ask_all_within<T: FromRedisValue>(
-        &self,
-        limit: Duration,
+        who: Waits,
         lines: &Arc<Lines>,
         commands: Pipeline,
     ) -> Result<T, FleetError> {
         let Some(mut connection) = lines.next() else { return Err(FleetError::Away) };
-        let asked = timeout(limit, commands.query_async(&mut connection)).await;
+        let asked = timeout(self.limit_of(who), commands.query_async(&mut connection)).await;
         self.judge(lines, asked.ok())
+    }
+
+    fn limit_of(&self, who: Waits) -> Duration {
+        match who {
+            Waits::Handshake => self.limit,
+            Waits::Nobody => self.patience,
+        }
     }
 
     fn judge<T>(
@@ -184,12 +169,10 @@ impl Store {
                 self.counters.errors.add();
                 Err(FleetError::Store(code(&error)))
             }
-            Some(Err(_)) => {
-                lines.useless.store(true, Ordering::Relaxed);
-                self.lose(lines);
-                Err(FleetError::Away)
-            }
-            None => {
+            unanswered => {
+                if unanswered.is_some() {
+                    lines.useless.store(true, Ordering::Relaxed);
+                }
                 self.lose(lines);
                 Err(FleetError::Away)
             }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::fake::Fake;
 use super::nodes::{Folder, LIMIT, Node, until};
+use crate::store::Waits;
 use crate::{Fleet, FleetError, Settings, StoreSettings, TicketKeys};
 
 fn settings(url: String, folder: &Folder) -> Settings {
@@ -59,7 +61,7 @@ async fn a_question_that_is_dropped_disturbs_no_other() {
     }
     let mut get = redis::cmd("GET");
     get.arg("nothing");
-    assert_eq!(node.store.ask::<Option<String>>(get).await.unwrap(), None);
+    assert_eq!(node.store.ask::<Option<String>>(Waits::Handshake, get).await.unwrap(), None);
     assert!(node.store.is_there());
 }
 
@@ -67,7 +69,8 @@ async fn a_question_that_is_dropped_disturbs_no_other() {
 async fn an_error_of_one_command_is_no_reason_to_leave() {
     let fake = Fake::start();
     let node = Node::at(&fake.url()).await;
-    let refused = node.store.ask::<String>(redis::cmd("NONSENSE")).await.unwrap_err();
+    let refused =
+        node.store.ask::<String>(Waits::Handshake, redis::cmd("NONSENSE")).await.unwrap_err();
     assert!(matches!(refused, FleetError::Store(code) if code == "ERR"));
     assert!(node.store.is_there());
     assert_eq!((node.counts().errors, node.counts().failures), (1, 0));
@@ -91,14 +94,20 @@ async fn a_store_that_was_lost_is_found_again() {
     assert_eq!(fleet.counts().ticket_keys_changed, 1);
 }
 
-#[tokio::test]
-async fn a_store_that_was_late_is_the_same_store() {
-    let fake = Fake::start();
-    let node = Node::at(&fake.url()).await;
+/// Leaves the node's store to a keeper that has just found it.
+async fn keep(node: &Node, fake: &Fake) -> JoinHandle<()> {
     node.store.set(None);
     let keeper = node.keeper(&fake.url());
     let keeping = tokio::spawn(async move { keeper.keep().await });
     until("there", || node.store.is_there()).await;
+    keeping
+}
+
+#[tokio::test]
+async fn a_store_that_was_late_is_the_same_store() {
+    let fake = Fake::start();
+    let node = Node::at(&fake.url()).await;
+    let keeping = keep(&node, &fake).await;
     node.look().await.unwrap();
     let standing = || node.store.current().and_then(|lines| lines.standing.load_full());
     let before = standing().unwrap();
@@ -120,10 +129,7 @@ async fn a_store_that_was_late_is_the_same_store() {
 async fn a_store_that_says_it_is_of_no_use_is_left() {
     let fake = Fake::start();
     let node = Node::at(&fake.url()).await;
-    node.store.set(None);
-    let keeper = node.keeper(&fake.url());
-    let keeping = tokio::spawn(async move { keeper.keep().await });
-    until("there", || node.store.is_there()).await;
+    let keeping = keep(&node, &fake).await;
     *fake.shared.error.lock().unwrap() = Some("READONLY no writes here");
     assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
     *fake.shared.error.lock().unwrap() = None;

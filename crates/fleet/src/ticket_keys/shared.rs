@@ -30,7 +30,7 @@ use super::FleetTickets;
 use crate::counts::Counters;
 use crate::error::FleetError;
 use crate::secret::{FleetKey, FleetSecret};
-use crate::store::Store;
+use crate::store::{Store, Waits};
 
 /// The set in the store, and what is known of it here.
 pub(crate) struct StoreKeys {
@@ -87,7 +87,7 @@ impl StoreKeys {
     async fn step(&self, known: &mut Option<Known>, now: u64) -> Result<bool, FleetError> {
         let mut get = redis::cmd("GET");
         get.arg(&self.name);
-        let there: Option<Vec<u8>> = self.store.ask_at_leisure(get).await?;
+        let there: Option<Vec<u8>> = self.store.ask(Waits::Nobody, get).await?;
         let Some(sealed) = there else {
             let first = match &known {
                 Some(known) => known.sealed.clone(),
@@ -122,7 +122,7 @@ impl StoreKeys {
 
     /// A node whose clock is wrong makes no keys: they would begin when no other node expects it.
     async fn check_clock(&self) -> Result<(), FleetError> {
-        let (theirs, _): (u64, u64) = self.store.ask_at_leisure(redis::cmd("TIME")).await?;
+        let (theirs, _): (u64, u64) = self.store.ask(Waits::Nobody, redis::cmd("TIME")).await?;
         if UnixTime::now().as_secs().abs_diff(theirs) > CLOCK_DIFFERENCE {
             return Err(FleetError::Setting(
                 "ticket_keys",
@@ -166,7 +166,10 @@ impl StoreKeys {
 
     /// Puts `new` there if `old` is what is there; if nothing should be, `old` is empty.
     async fn replace(&self, old: &[u8], new: &[u8]) -> Result<(), FleetError> {
-        self.store.ask_at_leisure::<i64>(compare_and_set(&self.name, old, new)).await.map(|_| ())
+        self.store
+            .ask::<i64>(Waits::Nobody, compare_and_set(&self.name, old, new))
+            .await
+            .map(|_| ())
     }
 }
 
