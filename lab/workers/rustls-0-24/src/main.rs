@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod configuration;
+#[path = "../../rustls/src/loading.rs"]
 mod loading;
 
 use std::cell::RefCell;
@@ -18,7 +19,7 @@ use lab_scenario::{
     About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
     Version, Wire, locked_version, serve,
 };
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, SignatureScheme, SigningKey};
 use rustls::{ClientSide, Connection, ServerSide, SliceInput, Tcp};
 
 use configuration::{Configured, outcome, provider};
@@ -26,6 +27,9 @@ use configuration::{Configured, outcome, provider};
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
+
+/// A private key as this release holds it.
+type PrivateKey = Box<dyn SigningKey>;
 
 struct Rustls {
     configured: Configured,

@@ -1,17 +1,15 @@
-//! What rows of loading load.
+//! What rows of loading load; shared by the workers of two releases.
 //!
-//! Must not know: how it is timed. Next: `configuration.rs`.
+//! Must not know: how it is timed, and what a release calls its types. Next: `configuration.rs`.
 
 use std::sync::Arc;
 
 use lab_scenario::{Key, Loaded, Material, Result, Row, Scheme, Unable};
-use rustls::SignatureScheme;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::sign::SigningKey;
 
-use crate::Rustls;
 use crate::configuration::{Configured, client_that_trusts, server_that_shows};
+use crate::{PrivateKey, Rustls, SignatureScheme};
 
 pub(crate) fn load(
     shared: &Rustls,
@@ -39,7 +37,7 @@ pub(crate) fn load(
     Ok(Loaded::Configured(Rustls { configured, provider, files }))
 }
 
-struct OwnKey(Arc<dyn SigningKey>, SignatureScheme);
+struct OwnKey(PrivateKey, SignatureScheme);
 
 impl Key for OwnKey {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {

@@ -22,13 +22,17 @@ use lab_scenario::{
     Result, Row, Sink, Unable, serve,
 };
 use rustls::crypto::CryptoProvider;
-use rustls::{ClientConnection, ProtocolVersion, ServerConnection};
+use rustls::sign::SigningKey;
+use rustls::{ClientConnection, ProtocolVersion, ServerConnection, SignatureScheme};
 
 use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
     serve(Driven::<Rustls>::new())
 }
+
+/// A private key as this release holds it.
+type PrivateKey = Arc<dyn SigningKey>;
 
 struct Rustls {
     configured: Configured,
