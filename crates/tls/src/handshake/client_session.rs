@@ -8,7 +8,7 @@ use pki_types::ServerName;
 use tercel_wire::ProtocolVersion;
 
 use super::flow::Flow;
-use super::identity::{self, Shown};
+use super::identity;
 use crate::config::client::ClientConfig;
 use crate::config::policy::Side;
 use crate::connection::facts::Facts;
@@ -28,7 +28,7 @@ pub(crate) async fn offerable(
     config: &ClientConfig,
     to: &ClientSessionKey,
 ) -> Result<Option<Box<Session>>, Error> {
-    let Some(mut session) = take(config, to) else { return Ok(None) };
+    let Some(session) = take(config, to) else { return Ok(None) };
     let elsewhere = session.server_name.as_deref() != Some(&*to.server_name.to_str());
     // Whom a session under another name was made with, only a chain can say.
     if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
@@ -37,21 +37,9 @@ pub(crate) async fn offerable(
     if !(elsewhere || config.resumption.verify_again) || !session.has_peer() {
         return Ok(Some(session));
     }
-    let shown = Shown {
-        side: Side::Server,
-        chain: core::mem::take(&mut session.peer_chain).into_vec(),
-        raw_public_key: session.peer_raw_public_key.take(),
-        ocsp_requested: config.request_ocsp,
-        ocsp_response: session.ocsp_response.take(),
-        signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
-    };
-    let now = config.common.clock.now();
-    let verdict =
-        identity::judge(flow, &config.verifier, &shown, Some(&to.server_name), now).await?;
-    session.peer_chain = shown.chain.into();
-    session.peer_raw_public_key = shown.raw_public_key;
-    session.ocsp_response = shown.ocsp_response;
-    session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
+    let (name, now) = (Some(&to.server_name), config.common.clock.now());
+    let peer = session.peer(Side::Server, name, config.request_ocsp, now);
+    let verdict = identity::judge(flow, &config.verifier, &peer).await?;
     Ok(verdict.is_ok().then_some(session))
 }
 

@@ -4,14 +4,16 @@
 //! what is in a session. Next: `ticket/`, for servers that would rather keep nothing.
 
 use core::fmt;
-use core::mem;
+use core::time::Duration;
 
 use pki_types::UnixTime;
 use zeroize::Zeroizing;
 
 use super::aged::Aged;
+use super::form::Form;
 use super::kept::Kept;
-use super::shards::Shards;
+use super::server_value::ServerSession;
+use super::shards::{AsIs, Shards};
 
 /// Where a server keeps sessions.
 pub trait SessionStore: Send + Sync {
@@ -26,6 +28,26 @@ pub trait SessionStore: Send + Sync {
 
     /// Forgets the session, as after a fatal alert. RFC 5246 7.2.2
     fn remove(&self, id: &[u8]);
+
+    /// [`Self::put`] for a store that can keep the value itself. By default its bytes are put.
+    fn put_session(&self, id: &[u8], session: ServerSession, expires: UnixTime) {
+        if let Some(bytes) = session.to_bytes() {
+            self.put(id, bytes, expires);
+        }
+    }
+
+    /// [`Self::get`] for a store that can keep the value itself. By default it is made of the bytes, which are then
+    /// wiped.
+    fn get_session(&self, id: &[u8], now: UnixTime) -> Option<ServerSession> {
+        let bytes = Zeroizing::new(self.get(id, now)?);
+        ServerSession::from_bytes(&bytes)
+    }
+
+    /// [`Self::take`] for who has the session already and asks whether nobody else gets it. By default it is taken,
+    /// and wiped.
+    fn claim(&self, id: &[u8], now: UnixTime) -> bool {
+        self.take(id, now).map(Zeroizing::new).is_some()
+    }
 }
 
 /// A [`SessionStore`] in memory, for one process.
@@ -37,7 +59,13 @@ pub struct MemoryStore {
     capacity: usize,
 }
 
-type Part = Aged<[u8], Kept<Zeroizing<Vec<u8>>>>;
+/// By the hashes of ids: to look at each id is enough to tell those of one hash apart, of which there is room for one.
+type Part = Aged<u64, Kept<Named>, AsIs>;
+
+struct Named {
+    id: Box<[u8]>,
+    session: Form<ServerSession>,
+}
 
 impl MemoryStore {
     /// Room for `capacity` sessions at most.
@@ -46,14 +74,37 @@ impl MemoryStore {
         Self { parts: Shards::new(capacity, Part::new), capacity }
     }
 
-    /// Runs `action` on the part of `id`, after what expired there first has gone.
+    fn keep(&self, id: &[u8], session: Form<ServerSession>, expires: UnixTime) {
+        let hash = self.parts.hash(id);
+        let kept = Kept::new(Named { id: id.into(), session }, expires);
+        if let Some(mut part) = self.parts.lock(hash) {
+            part.insert(hash, kept);
+        }
+    }
+
+    /// The session of that id, if it is fresh, which stays. Nothing is read or written under the lock.
+    fn share(&self, id: &[u8], now: UnixTime) -> Option<Form<ServerSession>> {
+        self.in_part(id, now, |part, hash| {
+            let kept = part.get(&hash).filter(|kept| kept.is_fresh(now))?;
+            Some(kept.session().session.clone())
+        })
+    }
+
+    /// The session of that id, if it is fresh, which it leaves.
+    fn take_out(&self, id: &[u8], now: UnixTime) -> Option<Form<ServerSession>> {
+        let kept = self.in_part(id, now, |part, hash| part.remove(&hash))?;
+        kept.is_fresh(now).then(|| kept.into_session().session)
+    }
+
+    /// Runs `action` on the part that has this id, after what expired there first has gone.
     fn in_part<T>(
         &self,
         id: &[u8],
         now: UnixTime,
-        action: impl FnOnce(&mut Part) -> Option<T>,
+        action: impl FnOnce(&mut Part, u64) -> Option<T>,
     ) -> Option<T> {
-        let mut part = self.parts.lock(id)?;
+        let hash = self.parts.hash(id);
+        let mut part = self.parts.lock(hash)?;
         // Few at a time, so that nobody waits for long.
         for _ in 0..SWEEP {
             if part.oldest().is_none_or(|kept| kept.is_fresh(now)) {
@@ -61,34 +112,40 @@ impl MemoryStore {
             }
             part.remove_oldest();
         }
-        action(&mut part)
+        part.get(&hash).filter(|kept| *kept.session().id == *id)?;
+        action(&mut part, hash)
     }
 }
 
 impl SessionStore for MemoryStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
-        if let Some(mut part) = self.parts.lock(id) {
-            part.insert(id.into(), Kept::new(Zeroizing::new(session), expires));
-        }
+        self.keep(id, Form::bytes(session), expires);
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        let kept = self.in_part(id, now, |part| part.remove(id))?;
-        // Wiping it is the caller's business from here on.
-        kept.is_fresh(now).then(|| mem::take(&mut *kept.into_session()))
+        self.take_out(id, now)?.into_bytes()
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        self.in_part(id, now, |part| {
-            let kept = part.get(id)?;
-            kept.is_fresh(now).then(|| kept.session().to_vec())
-        })
+        self.share(id, now)?.into_bytes()
     }
 
     fn remove(&self, id: &[u8]) {
-        if let Some(mut part) = self.parts.lock(id) {
-            part.remove(id);
-        }
+        self.in_part(id, UnixTime::since_unix_epoch(Duration::ZERO), |part, hash| {
+            part.remove(&hash)
+        });
+    }
+
+    fn put_session(&self, id: &[u8], session: ServerSession, expires: UnixTime) {
+        self.keep(id, Form::Value(session), expires);
+    }
+
+    fn get_session(&self, id: &[u8], now: UnixTime) -> Option<ServerSession> {
+        self.share(id, now)?.into_value()
+    }
+
+    fn claim(&self, id: &[u8], now: UnixTime) -> bool {
+        self.take_out(id, now).is_some()
     }
 }
 
@@ -111,7 +168,6 @@ const SWEEP: usize = 4;
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::*;
 

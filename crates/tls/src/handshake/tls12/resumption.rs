@@ -2,6 +2,8 @@
 //!
 //! Must not know: full handshakes. Next: `handshake/resumption.rs`, `handshake/client_session.rs`.
 
+use std::sync::Arc;
+
 use tercel_crypto::Secret;
 use tercel_wire::{
     ClientHello, CompressionMethod, EcPointFormat, HandshakeMessage, HandshakeType, List,
@@ -18,6 +20,7 @@ use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
 use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
+use crate::handshake::resumption::Found;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
 use crate::keys::suite::Suite;
@@ -30,7 +33,7 @@ pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-) -> Result<Option<Box<Session>>, Error> {
+) -> Result<Option<Found>, Error> {
     // A ticket goes before an id. RFC 5077 3.4
     let name = match hello.extensions.session_ticket {
         Some(ticket) if !ticket.is_empty() => ticket,
@@ -40,9 +43,9 @@ pub(crate) async fn find(
     let Some(found) = resumption::find(flow, config, name, false).await? else {
         return Ok(None);
     };
-    let mut session = found.session;
+    let session = &found.session;
     let server_name = negotiate::server_name(hello);
-    if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name, found.now) {
+    if !resumption::belongs(session, config, ProtocolVersion::TLS1_2, server_name, found.now) {
         return Ok(None);
     }
     let extended = hello.extensions.extended_master_secret.is_some();
@@ -56,7 +59,7 @@ pub(crate) async fn find(
     if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
         return Ok(None);
     }
-    Ok(resumption::still_trusted(flow, config, &mut session).await?.then_some(session))
+    Ok(resumption::still_trusted(flow, config, session).await?.then_some(found))
 }
 
 /// A server's abbreviated handshake.
@@ -65,17 +68,22 @@ pub(crate) async fn serve(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     message: &[u8],
-    mut session: Box<Session>,
+    found: Found,
     server_random: [u8; 32],
     secure_renegotiation: bool,
 ) -> Result<(), Error> {
+    let Found { mut session, is_stored, .. } = found;
     let suite = session.suite;
     let alpn = negotiate::alpn(hello, config)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.resumed = true;
     facts.group = session.group;
     facts.alpn = alpn.map(<[u8]>::to_vec);
-    facts.server_name = session.server_name.take();
+    // What came out of a ticket is nobody else's.
+    facts.server_name = match Arc::get_mut(&mut session) {
+        Some(session) => session.server_name.take(),
+        None => session.server_name.clone(),
+    };
     facts.extended_main_secret = session.extended;
     facts.secure_renegotiation = secure_renegotiation;
     facts.server_certificate_type = session.server_certificate_type();
@@ -102,9 +110,16 @@ pub(crate) async fn serve(
     };
     flow.send(&answer, &mut transcript)?;
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let main = MainSecret12::resumed(suite, session.secret.duplicate());
+    let of_ticket;
+    let main = if is_stored {
+        session.main_secret()
+    } else {
+        // Not met a second time.
+        of_ticket = MainSecret12::resumed(suite, session.secret.duplicate());
+        &of_ticket
+    };
     log.log("CLIENT_RANDOM", main.as_bytes());
-    let (client_keys, server_keys) = auth::keys(&main, &randoms);
+    let (client_keys, server_keys) = auth::keys(main, &randoms);
     let verify_data = main.server_verify_data(&transcript.digest());
     auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
     let expected = main.client_verify_data(&transcript.digest());
@@ -112,7 +127,7 @@ pub(crate) async fn serve(
     flow.order(super::server::limits(config, hello))?;
     session.tell(&mut facts);
     let extended = facts.extended_main_secret;
-    let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
+    let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
     flow.connect(Established::tls12(facts, exporter, &config.common))
 }
 
@@ -177,8 +192,8 @@ pub(crate) fn keep(
     id: [u8; 32],
 ) {
     let session = of_server(config, suite, main, facts);
-    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_stored_bytes()) {
-        resumption::keep(store, id.to_vec(), bytes, session.expires(), facts);
+    if let Some(store) = &config.resumption.store {
+        resumption::keep(store, &id, session, facts);
     }
 }
 
@@ -205,10 +220,7 @@ pub(crate) fn resume<'h>(
         facts.resumed = true;
         facts.group = session.group;
         let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
-        // What is hashed of the main secret alone is hashed once for all its handshakes.
-        let Session { ready, secret, .. } = &mut *session;
-        let make = || Box::new(MainSecret12::resumed(suite, secret.duplicate()));
-        let main = &*ready.get_or_insert_with(make);
+        let main = session.main_secret();
         log.log("CLIENT_RANDOM", main.as_bytes());
         let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
         let (client_keys, server_keys) = auth::keys(main, randoms);

@@ -76,7 +76,7 @@ fn writing_does_not_grow_the_buffer() {
     assert_eq!(full.to_stored_bytes().unwrap().capacity(), full.room());
 }
 
-type Read = fn(&[u8]) -> Option<Box<Session>>;
+type Read = fn(&[u8]) -> Option<Session>;
 
 #[test]
 fn every_other_length_is_refused() {
