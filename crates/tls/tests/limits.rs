@@ -104,7 +104,9 @@ fn an_idle_connection_is_small() {
 #[test]
 fn a_parked_connection_is_half_a_kibibyte() {
     for version in [TLS13, TLS12] {
-        let mut ends = connect(version);
+        // What a session's connections share is in the configurations' stores.
+        let (ours, theirs) = (client().versions(&[version]).build().unwrap(), plain().1);
+        let mut ends = Pair::new(&ours, &theirs, NAME).connect().unwrap();
         ends.talk();
         for mut end in [ends.client, ends.server] {
             end.connection.park();

@@ -20,6 +20,7 @@ use crate::record::limits;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::client_value::ClientSession;
 use crate::session::state::Session;
+use crate::session::stored::StoredSession;
 
 /// The stored session to offer, judged again if the configuration says so, or if it was made under another
 /// name.
@@ -111,28 +112,34 @@ pub(crate) fn taker(
 /// Seconds for which a session known by its id is worth trying. RFC 5246 F.1.4
 pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 
-/// Keeps a session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
-pub(crate) fn keep_ticket(
+/// A session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
+pub(crate) fn under_ticket(
     config: &ClientConfig,
-    to: &ClientSessionKey,
     mut session: Box<Session>,
     (hint, ticket): (u32, Vec<u8>),
-) {
+) -> Option<Box<Session>> {
     // An empty ticket is none. RFC 5077 3.3
     if ticket.is_empty() || ticket.len() > limits::MAX_KEPT_TICKET {
-        return;
+        return None;
     }
     session.identity = ticket;
     session.by_ticket = true;
     session.created = config.common.clock.now().as_secs();
     session.lifetime = if hint == 0 { LIFETIME_OF_ID } else { hint };
-    keep(config, to, session);
+    Some(session)
 }
 
-/// Keeps a session.
-pub(crate) fn keep(config: &ClientConfig, to: &ClientSessionKey, session: Box<Session>) {
-    if let Some(store) = &config.resumption.store {
-        let expires = session.expires();
-        store.put_session(to, ClientSession::new(session), expires);
-    }
+/// Keeps a session of TLS 1.2, if there is one, once its handshake is complete: what failed leaves none, and what
+/// fails later takes it along. RFC 5246 7.2.2
+pub(crate) fn keep(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    to: &ClientSessionKey,
+    session: Option<Box<Session>>,
+) -> Result<(), Error> {
+    let (Some(store), Some(session)) = (&config.resumption.store, session) else { return Ok(()) };
+    flow.forget_on_alert(StoredSession::of_client(&session, store, to))?;
+    let expires = session.expires();
+    store.put_session(to, ClientSession::new(session), expires);
+    Ok(())
 }

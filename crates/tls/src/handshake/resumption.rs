@@ -20,6 +20,7 @@ use crate::keys::suite::Suite;
 use crate::session::chain::Chain;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
+use crate::session::stored::StoredSession;
 
 /// A session that a client named.
 pub(crate) struct Found {
@@ -168,7 +169,13 @@ pub(crate) fn issue(
     let Some(store) = &config.resumption.store else { return seal(config, session) };
     let mut name = [0_u8; 32];
     tercel_crypto::fill_random(&mut name).ok()?;
-    keep(store, &name, session.duplicate(), facts);
+    match store {
+        Policy::Here(store) => {
+            let kept = ServerSession::new(session.duplicate());
+            store.put_session(&name, kept, session.expires());
+        }
+        Policy::Ask => leave(&name, session, facts),
+    }
     Some(name.to_vec())
 }
 
@@ -182,22 +189,27 @@ pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> 
     ticket.filter(|ticket| (1..=0xffff).contains(&ticket.len()))
 }
 
-/// Stores a session, or leaves it to the application as an event.
-pub(crate) fn keep(
-    store: &Policy<dyn crate::session::store::SessionStore>,
-    id: &[u8],
-    session: Session,
-    facts: &mut Facts,
-) {
-    let expires = session.expires();
-    match store {
-        Policy::Here(store) => store.put_session(id, ServerSession::new(session), expires),
-        Policy::Ask => {
-            if let Some(session) = session.to_stored_bytes() {
-                facts.add_new_session(NewSession { id: id.to_vec(), session, expires });
-            }
-        }
+/// Leaves it to the application to keep a session.
+pub(crate) fn leave(id: &[u8], session: &Session, facts: &mut Facts) {
+    if let Some(bytes) = session.to_stored_bytes() {
+        let expires = session.expires();
+        facts.add_new_session(NewSession { id: id.to_vec(), session: bytes, expires });
     }
+}
+
+/// Has the session of this id forgotten if the connection ends with a fatal alert, where it is in a store of ours.
+/// RFC 5246 7.2.2
+pub(crate) fn forget_on_alert(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    session: &Session,
+    id: &[u8],
+) -> Result<(), Error> {
+    // Ids that we give have one length.
+    let (Some(Policy::Here(store)), Ok(id)) = (&config.resumption.store, id.try_into()) else {
+        return Ok(());
+    };
+    flow.forget_on_alert(StoredSession::of_server(session, store, id))
 }
 
 /// Seconds for which what is handed out now can be used.

@@ -37,6 +37,16 @@ pub trait ClientSessionStore: Send + Sync {
     /// Takes the newest session out: used twice, a ticket would link the connections. RFC 9846 C.4
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
 
+    /// Forgets all sessions of `key`, as after a fatal alert on a connection of one of them. RFC 5246 7.2.2
+    ///
+    /// By default they are taken, one after the other.
+    fn remove(&self, key: &ClientSessionKey) {
+        // At the beginning of all time nothing has expired; who has no end to give is asked no more than that.
+        let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
+        let taken = || self.take(key, beginning).map(Zeroizing::new);
+        (0..MAX_SESSIONS_EACH).map_while(|_| taken()).for_each(drop);
+    }
+
     /// [`Self::put`] for a store that can keep the value itself. By default its bytes are put.
     fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
         if let Some(bytes) = session.to_bytes() {
@@ -235,6 +245,12 @@ impl ClientSessionStore for ClientMemoryStore {
 
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>> {
         self.newest(key, now)?.into_bytes()
+    }
+
+    fn remove(&self, key: &ClientSessionKey) {
+        if let Some(sessions) = self.lock().get_mut(key) {
+            sessions.clear();
+        }
     }
 
     fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {

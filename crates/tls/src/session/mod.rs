@@ -15,3 +15,4 @@ pub(crate) mod server_value;
 mod shards;
 pub(crate) mod state;
 pub(crate) mod store;
+pub(crate) mod stored;

@@ -32,6 +32,10 @@ impl ServerSession {
         Self(Arc::new(session))
     }
 
+    pub(crate) fn inner(&self) -> &Session {
+        &self.0
+    }
+
     pub(crate) fn into_inner(self) -> Arc<Session> {
         self.0
     }

@@ -6,7 +6,7 @@
 //! Must not know: how it is sealed or stored. Next: `ticket/`, [`super::store`].
 
 use core::time::Duration;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
@@ -18,6 +18,7 @@ use super::chain::Chain;
 use super::parts::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
+use super::stored::StoredSession;
 use crate::config::policy::{PeerIdentity, Side};
 use crate::connection::facts::{Facts, UsedKey};
 use crate::keys::suite::{self, Suite};
@@ -32,6 +33,8 @@ pub(crate) struct Session {
     /// TLS 1.2, see [`Self::main_secret`]. Not part of the bytes; in a box, for room without a value in it may bring
     /// what lay there before.
     pub(crate) ready: OnceLock<Box<MainSecret12>>,
+    /// TLS 1.2: where it is kept, once a connection may have to say that it is to be forgotten. Not part of the bytes.
+    pub(crate) stored: OnceLock<Arc<StoredSession>>,
     /// TLS 1.2: whether the main secret is the extended one. RFC 7627 5.3
     pub(crate) extended: bool,
     /// Seconds since the epoch at which the ticket was made.
@@ -90,6 +93,7 @@ impl Session {
             suite,
             secret: Secret::new(&[]),
             ready: OnceLock::new(),
+            stored: OnceLock::new(),
             extended: facts.extended_main_secret,
             created: now,
             authenticated: authenticated.unwrap_or(now),
@@ -147,6 +151,7 @@ impl Session {
         Self {
             secret: self.secret.duplicate(),
             ready: OnceLock::new(),
+            stored: OnceLock::new(),
             server_name: self.server_name.clone(),
             alpn: self.alpn.clone(),
             context: self.context.clone(),
@@ -287,6 +292,7 @@ impl Session {
             suite,
             secret,
             ready: OnceLock::new(),
+            stored: OnceLock::new(),
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
             across_names: flags & 4 != 0,

@@ -13,6 +13,7 @@ use tercel_wire::{
 use super::auth::{self, Randoms};
 use super::client::Begun;
 use crate::config::client::ClientConfig;
+use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
@@ -26,6 +27,7 @@ use crate::handshake::{client_session, resumption};
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{Exporter12, MainSecret12};
 use crate::session::client_store::ClientSessionKey;
+use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
 
 /// The session that a client names by ticket or id, if it may be resumed in this handshake.
@@ -34,12 +36,7 @@ pub(crate) async fn find(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
 ) -> Result<Option<Found>, Error> {
-    // A ticket goes before an id. RFC 5077 3.4
-    let name = match hello.extensions.session_ticket {
-        Some(ticket) if !ticket.is_empty() => ticket,
-        _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => hello.session_id,
-        _ => return Ok(None),
-    };
+    let Some(name) = named(hello, config) else { return Ok(None) };
     let Some(found) = resumption::find(flow, config, name, false).await? else {
         return Ok(None);
     };
@@ -62,6 +59,18 @@ pub(crate) async fn find(
     Ok(resumption::still_trusted(flow, config, session).await?.then_some(found))
 }
 
+/// What a client calls the session that it would resume.
+fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Option<&'h [u8]> {
+    // A ticket goes before an id. RFC 5077 3.4
+    match hello.extensions.session_ticket {
+        Some(ticket) if !ticket.is_empty() => Some(ticket),
+        _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => {
+            Some(hello.session_id)
+        }
+        _ => None,
+    }
+}
+
 /// A server's abbreviated handshake.
 pub(crate) async fn serve(
     flow: &mut Flow,
@@ -73,6 +82,10 @@ pub(crate) async fn serve(
     secure_renegotiation: bool,
 ) -> Result<(), Error> {
     let Found { mut session, is_stored, .. } = found;
+    if let Some(id) = named(hello, config).filter(|_| is_stored) {
+        // From here on the session is this connection's too. RFC 5246 7.2.2
+        resumption::forget_on_alert(flow, config, &session, id)?;
+    }
     let suite = session.suite;
     let alpn = negotiate::alpn(hello, config)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
@@ -183,18 +196,35 @@ pub(crate) fn send_ticket(
     flow.send(&message, transcript)
 }
 
-/// Keeps a session under the id that the ServerHello gave it.
-pub(crate) fn keep(
+/// The session that goes under the id which the ServerHello gave it, to be kept by [`keep`].
+pub(crate) fn made(
     config: &ServerConfig,
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &mut Facts,
     id: [u8; 32],
-) {
+) -> Option<([u8; 32], ServerSession)> {
     let session = of_server(config, suite, main, facts);
-    if let Some(store) = &config.resumption.store {
-        resumption::keep(store, &id, session, facts);
+    match &config.resumption.store {
+        Some(Policy::Here(_)) => return Some((id, ServerSession::new(session))),
+        Some(Policy::Ask) => resumption::leave(&id, &session, facts),
+        None => {}
     }
+    None
+}
+
+/// Keeps it, once the handshake is complete: what failed leaves no session. RFC 5246 7.2.2
+pub(crate) fn keep(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    (id, session): ([u8; 32], ServerSession),
+) -> Result<(), Error> {
+    resumption::forget_on_alert(flow, config, session.inner(), &id)?;
+    if let Some(Policy::Here(store)) = &config.resumption.store {
+        let expires = session.inner().expires();
+        store.put_session(&id, session, expires);
+    }
+    Ok(())
 }
 
 /// A client's abbreviated handshake, once the server has given back the id.
@@ -234,11 +264,12 @@ pub(crate) fn resume<'h>(
         session.tell(facts);
         // The same session goes on. Only the ticket and the protocol can be others.
         session.alpn.clone_from(&facts.alpn);
-        match ticket {
-            Some(ticket) => client_session::keep_ticket(config, &to, session, ticket),
-            None => client_session::keep(config, &to, session),
-        }
-        flow.connect(Established::tls12(begun.facts, exporter, &config.common))
+        let session = match ticket {
+            Some(ticket) => client_session::under_ticket(config, session, ticket),
+            None => Some(session),
+        };
+        flow.connect(Established::tls12(begun.facts, exporter, &config.common))?;
+        client_session::keep(flow, config, &to, session)
     }
 }
 
@@ -260,8 +291,8 @@ pub(crate) async fn receive_ticket(
     Ok(Some((ticket.ticket_lifetime_hint, ticket.ticket.to_vec())))
 }
 
-/// Keeps what a full handshake gave a client: a ticket, or the id of a session.
-pub(crate) fn keep_new(
+/// What a full handshake gave a client to come back with: a ticket, or the id of a session.
+pub(crate) fn of_client(
     config: &ClientConfig,
     session_id: &[u8],
     to: &ClientSessionKey,
@@ -269,18 +300,15 @@ pub(crate) fn keep_new(
     main: &MainSecret12,
     facts: &Facts,
     ticket: Option<Ticket>,
-) {
-    if config.resumption.store.is_none() {
-        return;
-    }
+) -> Option<Box<Session>> {
+    config.resumption.store.as_ref()?;
     let name = &to.server_name;
     let mut session = Box::new(client_session::template(config, name, facts, suite, None));
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
-        client_session::keep_ticket(config, to, session, ticket);
-    } else if !session_id.is_empty() {
-        session.identity = session_id.to_vec();
-        session.lifetime = client_session::LIFETIME_OF_ID;
-        client_session::keep(config, to, session);
+        return client_session::under_ticket(config, session, ticket);
     }
+    session.identity = session_id.to_vec();
+    session.lifetime = client_session::LIFETIME_OF_ID;
+    (!session_id.is_empty()).then_some(session)
 }
