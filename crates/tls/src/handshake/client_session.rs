@@ -143,3 +143,72 @@ pub(crate) fn keep(
     store.put_session(to, ClientSession::new(session), expires);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::policy::Policy;
+    use crate::config::verifier::AcceptAnyPeer;
+    use crate::keys::suite;
+    use tercel_crypto::Secret;
+    use tercel_wire::{CipherSuite, NamedGroup};
+
+    const OURS: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
+    const ANOTHER: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384;
+
+    fn config() -> Arc<ClientConfig> {
+        ClientConfig::builder()
+            .versions(&[ProtocolVersion::TLS1_2])
+            .cipher_suites(&[OURS])
+            .unwrap()
+            .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+            .build()
+            .unwrap()
+    }
+
+    /// Whether a stored session that was changed like this is taken.
+    fn is_taken(change: impl FnOnce(&mut Session)) -> bool {
+        let config = config();
+        let to = ClientSessionKey::new(
+            "server.example".try_into().unwrap(),
+            None,
+            config.resumption.context,
+        );
+        let suite = suite::find(OURS).unwrap();
+        let facts = Facts::new(ProtocolVersion::TLS1_2, OURS);
+        let mut session = template(&config, &to.server_name, &facts, suite, None);
+        session.secret = Secret::new(&[7; 48]);
+        session.lifetime = 100;
+        session.identity = vec![1; MAX_SESSION_ID];
+        change(&mut session);
+        let expires = session.expires();
+        let store = config.resumption.store.as_ref().unwrap();
+        store.put_session(&to, ClientSession::new(Box::new(session)), expires);
+        take(&config, &to).is_some()
+    }
+
+    #[test]
+    fn a_session_is_taken_only_if_a_hello_can_name_it() {
+        assert!(is_taken(|_| {}));
+        for (by_ticket, most) in [(false, MAX_SESSION_ID), (true, limits::MAX_KEPT_TICKET)] {
+            for (length, taken) in [(0, false), (1, true), (most, true), (most + 1, false)] {
+                let named = is_taken(|session| {
+                    session.by_ticket = by_ticket;
+                    session.identity = vec![1; length];
+                });
+                assert_eq!(named, taken, "{length} bytes, ticket: {by_ticket}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_is_taken_only_under_a_suite_that_is_offered() {
+        assert!(!is_taken(|session| session.suite = suite::find(ANOTHER).unwrap()));
+    }
+
+    #[test]
+    fn a_session_is_taken_only_if_nothing_else_has_become_stricter() {
+        assert!(!is_taken(|session| session.lifetime = 0));
+        assert!(!is_taken(|session| session.group = Some(NamedGroup(0xaaaa))));
+    }
+}

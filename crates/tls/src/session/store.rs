@@ -169,7 +169,13 @@ const SWEEP: usize = 4;
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use tercel_crypto::Secret;
+    use tercel_wire::{CipherSuite, ProtocolVersion};
+
     use super::*;
+    use crate::connection::facts::Facts;
+    use crate::keys::suite;
+    use crate::session::state::Session;
 
     fn at(seconds: u64) -> UnixTime {
         UnixTime::since_unix_epoch(Duration::from_secs(seconds))
@@ -260,6 +266,87 @@ mod tests {
             }
         });
         assert_eq!(taken.into_inner(), 500);
+    }
+
+    /// A session as the handshakes make them.
+    fn session(lifetime: u32) -> ServerSession {
+        let suite = suite::find(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256).unwrap();
+        let facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+        let mut session = Session::of(suite, &facts, 1, None);
+        session.secret = Secret::new(&[5; 48]);
+        session.lifetime = lifetime;
+        ServerSession::new(session)
+    }
+
+    #[test]
+    fn a_value_and_its_bytes_are_the_same_session() {
+        let bytes = session(9).to_bytes().unwrap();
+        let store = MemoryStore::new(10);
+        let put: [fn(&MemoryStore); 2] = [
+            |store| store.put_session(b"id", session(9), at(100)),
+            |store| store.put(b"id", session(9).to_bytes().unwrap(), at(100)),
+        ];
+        for put in put {
+            put(&store);
+            for _ in 0..2 {
+                let shared = store.get_session(b"id", at(99)).unwrap();
+                assert_eq!(shared.to_bytes().unwrap(), bytes);
+                assert_eq!(store.get(b"id", at(99)).unwrap(), bytes);
+            }
+            assert!(store.get_session(b"id", at(100)).is_none(), "used when it had expired");
+            put(&store);
+            assert_eq!(store.take(b"id", at(99)).unwrap(), bytes);
+            put(&store);
+            assert!(store.claim(b"id", at(99)) && !store.claim(b"id", at(99)));
+            assert!(store.get_session(b"id", at(99)).is_none());
+            put(&store);
+            assert!(!store.claim(b"id", at(100)));
+        }
+        assert_eq!(format!("{:?}", session(9)), "ServerSession { .. }");
+    }
+
+    /// A store that knows nothing of values.
+    struct BytesAlone(MemoryStore);
+
+    impl SessionStore for BytesAlone {
+        fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
+            self.0.put(id, session, expires);
+        }
+
+        fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+            self.0.take(id, now)
+        }
+
+        fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+            self.0.get(id, now)
+        }
+
+        fn remove(&self, id: &[u8]) {
+            self.0.remove(id);
+        }
+    }
+
+    #[test]
+    fn a_store_of_bytes_alone_gets_bytes() {
+        let bytes = session(9).to_bytes().unwrap();
+        let store = BytesAlone(MemoryStore::new(10));
+        store.put_session(b"id", session(9), at(100));
+        assert_eq!(store.0.get(b"id", at(1)), Some(bytes.clone()));
+        assert_eq!(store.get_session(b"id", at(1)).unwrap().to_bytes(), Some(bytes.clone()));
+        assert!(store.claim(b"id", at(1)) && !store.claim(b"id", at(1)));
+        store.put(b"id", bytes[1..].to_vec(), at(100));
+        assert!(store.get_session(b"id", at(1)).is_none(), "damaged");
+    }
+
+    #[test]
+    fn an_id_of_the_same_hash_is_another_id() {
+        let store = MemoryStore::new(10);
+        let hash = store.parts.hash(b"mine");
+        let named = Named { id: (*b"yours").into(), session: Form::bytes(b"s".to_vec()) };
+        store.parts.lock(hash).unwrap().insert(hash, Kept::new(named, at(100)));
+        assert_eq!((store.get(b"mine", at(1)), store.take(b"mine", at(1))), (None, None));
+        store.remove(b"mine");
+        assert_eq!(count(&store), 1);
     }
 
     #[test]
