@@ -150,7 +150,7 @@ impl SessionStore for MemoryStore {
 }
 
 impl Default for MemoryStore {
-    /// Room for 16,384 sessions: some 6 MB if no client shows a certificate.
+    /// Room for 16,384 sessions: some 16 MB if all are resumed and no client shows a certificate.
     fn default() -> Self {
         Self::new(16_384)
     }
