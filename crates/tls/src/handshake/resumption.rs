@@ -7,7 +7,6 @@ use std::sync::Arc;
 use pki_types::UnixTime;
 use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::ProtocolVersion;
-use zeroize::Zeroizing;
 
 use super::flow::{Flow, wrong_answer};
 use super::identity;
@@ -42,7 +41,7 @@ pub(crate) async fn find(
     let mut now = config.common.clock.now();
     let resumption = &config.resumption;
     if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now)) {
-        let session = Session::from_bytes(&Zeroizing::new(bytes));
+        let session = read(bytes, Session::from_bytes);
         let found = |session| Found { session: Arc::new(session), is_stored: false, now };
         return Ok(session.map(found));
     }
@@ -55,14 +54,20 @@ pub(crate) async fn find(
             match flow.ask(Question::FindSession(question)).await {
                 Answer::Session(bytes) => {
                     now = config.common.clock.now();
-                    let bytes = bytes.map(Zeroizing::new);
-                    (bytes.and_then(|bytes| ServerSession::from_bytes(&bytes)), false)
+                    let read = |bytes| read(bytes, ServerSession::from_bytes);
+                    (bytes.and_then(read), false)
                 }
                 _ => return Err(wrong_answer()),
             }
         }
     };
     Ok(session.map(|session| Found { session: session.into_inner(), is_stored, now }))
+}
+
+fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+    let session = how(&bytes);
+    tercel_crypto::wipe(&mut bytes);
+    session
 }
 
 /// Takes a session that may be used once out of its store: `false` if somebody else was faster.

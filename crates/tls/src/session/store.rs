@@ -7,7 +7,6 @@ use core::fmt;
 use core::time::Duration;
 
 use pki_types::UnixTime;
-use zeroize::Zeroizing;
 
 use super::aged::Aged;
 use super::form::Form;
@@ -39,14 +38,17 @@ pub trait SessionStore: Send + Sync {
     /// [`Self::get`] for a store that can keep the value itself. By default it is made of the bytes, which are then
     /// wiped.
     fn get_session(&self, id: &[u8], now: UnixTime) -> Option<ServerSession> {
-        let bytes = Zeroizing::new(self.get(id, now)?);
-        ServerSession::from_bytes(&bytes)
+        let mut bytes = self.get(id, now)?;
+        let session = ServerSession::from_bytes(&bytes);
+        tercel_crypto::wipe(&mut bytes);
+        session
     }
 
     /// [`Self::take`] for who has the session already and asks whether nobody else gets it. By default it is taken,
     /// and wiped.
     fn claim(&self, id: &[u8], now: UnixTime) -> bool {
-        self.take(id, now).map(Zeroizing::new).is_some()
+        let taken = self.take(id, now);
+        taken.map(|mut bytes| tercel_crypto::wipe(&mut bytes)).is_some()
     }
 }
 
