@@ -25,7 +25,7 @@ pub trait SessionStore: Send + Sync {
     /// The session, which stays. For session ids of TLS 1.2.
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Forgets the session, as after a fatal alert. RFC 5246 7.2.2
+    /// Forgets the session, as after a fatal alert on a connection of TLS 1.2. RFC 5246 7.2.2
     fn remove(&self, id: &[u8]);
 
     /// [`Self::put`] for a store that can keep the value itself. By default its bytes are put.
