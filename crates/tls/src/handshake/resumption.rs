@@ -86,7 +86,7 @@ pub(crate) fn belongs(
     now: UnixTime,
 ) -> bool {
     session.version == version
-        && session.context == *config.resumption.context_for(session)
+        && session.context == config.resumption.context_for(session)
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
         && config.common.allows(session)
@@ -142,7 +142,7 @@ pub(crate) fn template(
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
-    session.context = config.resumption.context_for(&session).clone();
+    session.context = config.resumption.context_for(&session);
     // Tickets grow by this, so only who asked for it has it judged again.
     if config.request_ocsp {
         session.ocsp_response.clone_from(&facts.ocsp_response);

@@ -7,6 +7,7 @@ mod aged;
 pub(crate) mod chain;
 pub(crate) mod client_store;
 pub(crate) mod client_value;
+pub(crate) mod context;
 mod form;
 mod kept;
 pub(crate) mod parts;

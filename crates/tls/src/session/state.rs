@@ -15,6 +15,7 @@ use tercel_wire::{
 };
 
 use super::chain::Chain;
+use super::context::Context;
 use super::parts::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
@@ -56,7 +57,7 @@ pub(crate) struct Session {
     pub(crate) across_names: bool,
     pub(crate) alpn: Option<Vec<u8>>,
     /// Which configuration made it. Sessions of another are not accepted.
-    pub(crate) context: Vec<u8>,
+    pub(crate) context: Context,
     /// Client: the ticket or session id to show. Server: empty.
     pub(crate) identity: Vec<u8>,
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
@@ -106,7 +107,7 @@ impl Session {
             server_raw_key: facts.server_certificate_type == CertificateType::RAW_PUBLIC_KEY,
             across_names: false,
             alpn: facts.alpn.clone(),
-            context: Vec::new(),
+            context: Context::NONE,
             identity: Vec::new(),
             by_ticket: false,
             pre_shared_key: facts.used_key().cloned(),
@@ -154,7 +155,6 @@ impl Session {
             stored: OnceLock::new(),
             server_name: self.server_name.clone(),
             alpn: self.alpn.clone(),
-            context: self.context.clone(),
             identity: self.identity.clone(),
             pre_shared_key: self.pre_shared_key.clone(),
             peer_chain: self.peer_chain.clone(),
@@ -306,7 +306,7 @@ impl Session {
             peer_signature_scheme: read_code(&mut r, SignatureScheme)?,
             server_name: read_name(r.opaque8().ok()?)?,
             alpn: not_empty(r.opaque8().ok()?),
-            context: r.opaque8().ok()?.to_vec(),
+            context: Context::read(r.opaque8().ok()?)?,
             identity: r.opaque16().ok()?.to_vec(),
             pre_shared_key: read_used_key(&mut r)?,
             peer_chain: read_chain(&mut r)?.into(),
