@@ -72,76 +72,79 @@ fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Option<&'h [u8]>
 }
 
 /// A server's abbreviated handshake.
-pub(crate) async fn serve(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    hello: &ClientHello<'_>,
-    message: &[u8],
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(crate) fn serve<'h>(
+    flow: &'h mut Flow,
+    config: &'h ServerConfig,
+    hello: &'h ClientHello<'h>,
+    message: &'h [u8],
     found: Found,
     server_random: [u8; 32],
     secure_renegotiation: bool,
-) -> Result<(), Error> {
-    let Found { mut session, is_stored, .. } = found;
-    if let Some(id) = named(hello, config).filter(|_| is_stored) {
-        // From here on the session is this connection's too. RFC 5246 7.2.2
-        resumption::forget_on_alert(flow, config, &session, id)?;
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+    async move {
+        let Found { mut session, is_stored, .. } = found;
+        if let Some(id) = named(hello, config).filter(|_| is_stored) {
+            // From here on the session is this connection's too. RFC 5246 7.2.2
+            resumption::forget_on_alert(flow, config, &session, id)?;
+        }
+        let suite = session.suite;
+        let alpn = negotiate::alpn(hello, config)?;
+        let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+        facts.resumed = true;
+        facts.group = session.group;
+        facts.alpn = alpn.map(<[u8]>::to_vec);
+        // What came out of a ticket is nobody else's.
+        facts.server_name = match Arc::get_mut(&mut session) {
+            Some(session) => session.server_name.take(),
+            None => session.server_name.clone(),
+        };
+        facts.extended_main_secret = session.extended;
+        facts.secure_renegotiation = secure_renegotiation;
+        facts.server_certificate_type = session.server_certificate_type();
+        let randoms = Randoms { client: *hello.random, server: server_random };
+        let mut transcript = Transcript::new(suite.hash);
+        transcript.add(message);
+        let formats = [EcPointFormat::UNCOMPRESSED];
+        let answer = ServerHello {
+            legacy_version: ProtocolVersion::TLS1_2,
+            random: &randoms.server,
+            // Given back: the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
+            session_id_echo: hello.session_id,
+            cipher_suite: suite.code,
+            compression_method: CompressionMethod::NULL,
+            extensions: ServerHelloExtensions {
+                ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
+                alpn: alpn.map(ProtocolName),
+                server_certificate_type: certificate_type::answers(hello, config, &facts).0,
+                extended_master_secret: session.extended.then_some(()),
+                record_size_limit: super::server::our_limit(config, hello),
+                renegotiation_info: secure_renegotiation.then_some(&[]),
+                ..Default::default()
+            },
+        };
+        flow.send(&answer, &mut transcript)?;
+        let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+        let of_ticket;
+        let main = if is_stored {
+            session.main_secret()
+        } else {
+            // Not met a second time.
+            of_ticket = MainSecret12::resumed(suite, session.secret.duplicate());
+            &of_ticket
+        };
+        log.log("CLIENT_RANDOM", main.as_bytes());
+        let (client_keys, server_keys) = auth::keys(main, &randoms);
+        let verify_data = main.server_verify_data(&transcript.digest());
+        auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+        let expected = main.client_verify_data(&transcript.digest());
+        auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
+        flow.order(super::server::limits(config, hello))?;
+        session.tell(&mut facts);
+        let extended = facts.extended_main_secret;
+        let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
+        flow.connect(Established::tls12(facts, exporter, &config.common))
     }
-    let suite = session.suite;
-    let alpn = negotiate::alpn(hello, config)?;
-    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
-    facts.resumed = true;
-    facts.group = session.group;
-    facts.alpn = alpn.map(<[u8]>::to_vec);
-    // What came out of a ticket is nobody else's.
-    facts.server_name = match Arc::get_mut(&mut session) {
-        Some(session) => session.server_name.take(),
-        None => session.server_name.clone(),
-    };
-    facts.extended_main_secret = session.extended;
-    facts.secure_renegotiation = secure_renegotiation;
-    facts.server_certificate_type = session.server_certificate_type();
-    let randoms = Randoms { client: *hello.random, server: server_random };
-    let mut transcript = Transcript::new(suite.hash);
-    transcript.add(message);
-    let formats = [EcPointFormat::UNCOMPRESSED];
-    let answer = ServerHello {
-        legacy_version: ProtocolVersion::TLS1_2,
-        random: &randoms.server,
-        // Given back: the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
-        session_id_echo: hello.session_id,
-        cipher_suite: suite.code,
-        compression_method: CompressionMethod::NULL,
-        extensions: ServerHelloExtensions {
-            ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
-            alpn: alpn.map(ProtocolName),
-            server_certificate_type: certificate_type::answers(hello, config, &facts).0,
-            extended_master_secret: session.extended.then_some(()),
-            record_size_limit: super::server::our_limit(config, hello),
-            renegotiation_info: secure_renegotiation.then_some(&[]),
-            ..Default::default()
-        },
-    };
-    flow.send(&answer, &mut transcript)?;
-    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let of_ticket;
-    let main = if is_stored {
-        session.main_secret()
-    } else {
-        // Not met a second time.
-        of_ticket = MainSecret12::resumed(suite, session.secret.duplicate());
-        &of_ticket
-    };
-    log.log("CLIENT_RANDOM", main.as_bytes());
-    let (client_keys, server_keys) = auth::keys(main, &randoms);
-    let verify_data = main.server_verify_data(&transcript.digest());
-    auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    let expected = main.client_verify_data(&transcript.digest());
-    auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
-    flow.order(super::server::limits(config, hello))?;
-    session.tell(&mut facts);
-    let extended = facts.extended_main_secret;
-    let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
-    flow.connect(Established::tls12(facts, exporter, &config.common))
 }
 
 /// How a server's new session will be named, decided before its ServerHello.
