@@ -1,0 +1,25 @@
+//! The key schedule of TLS 1.3: one type per stage, so that a secret cannot be derived from the wrong one.
+//! RFC 9846 7
+//!
+//! ```text
+//! EarlySecret::new(psk) -> .into_handshake(shared) -> HandshakeSecret -> .into_main() -> MainSecret
+//! ```
+//! Must not know: messages, sockets, who is client. Next: [`early`], the first stage; `handshake/tls13/`, which walks
+//! them.
+
+mod early;
+mod exporter;
+mod handshake;
+pub(super) mod label;
+mod main_secret;
+mod resumption;
+mod signed_content;
+mod traffic;
+
+pub(crate) use early::{EarlySecret, PskKind};
+pub(crate) use exporter::ExporterSecret;
+pub(crate) use handshake::{HandshakeKeys, HandshakeSecret};
+pub(crate) use main_secret::MainSecret;
+pub(crate) use resumption::ResumptionSecret;
+pub(crate) use signed_content::{CLIENT_CONTEXT, SERVER_CONTEXT, SignedContent};
+pub(crate) use traffic::TrafficSecret;
