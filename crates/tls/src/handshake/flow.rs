@@ -14,6 +14,7 @@ use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
 use super::coroutine;
 use super::established::Established;
 use super::question::{Answer, Question};
+use super::record_limits::RecordLimits;
 use super::records::Records;
 use super::transcript::Transcript;
 use crate::connection::Connection;
@@ -76,7 +77,7 @@ pub(crate) enum Command {
     /// From here on, open under this secret. No byte of a next message may be waiting. RFC 9846 5.1
     InstallRead(Keys),
     /// Keep the receiver's and the sender's limits. RFC 8449
-    RecordLimits { read: Option<u16>, write: Option<u16> },
+    RecordLimits(RecordLimits),
     /// What arrives as application data is early data, up to so many bytes. RFC 9846 4.3.10
     ReadEarlyData { limit: u32 },
     /// Client: seal early data under this secret, up to so many bytes. RFC 9846 4.3.10
@@ -223,8 +224,8 @@ impl Flow {
     }
 
     /// Has a command carried out.
-    pub(crate) fn order(&mut self, command: Command) -> Result<(), Error> {
-        self.post()?.line.carry_out(command)
+    pub(crate) fn order(&mut self, command: impl Into<Command>) -> Result<(), Error> {
+        self.post()?.line.carry_out(command.into())
     }
 
     /// Makes the connection: the coroutine's last order.

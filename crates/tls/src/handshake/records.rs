@@ -7,6 +7,7 @@ use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
 
 use super::established::Established;
 use super::flow::{Command, Wanted};
+use super::record_limits::RecordLimits;
 use crate::config::policy::Side;
 use crate::connection::Connection;
 use crate::connection::authentication::Authentication;
@@ -118,7 +119,7 @@ impl Records {
             Command::Negotiated(version) => self.negotiated(version),
             Command::InstallWrite(keys) => self.install_write(keys)?,
             Command::InstallRead(keys) => self.install_read(keys)?,
-            Command::RecordLimits { read, write } => {
+            Command::RecordLimits(RecordLimits { read, write }) => {
                 if let Some(bytes) = read {
                     self.opener.set_max_plaintext(bytes);
                 }

@@ -30,7 +30,7 @@ use crate::handshake::hello::{Rest, certificate_type, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
-use crate::handshake::record_limits;
+use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
@@ -44,7 +44,7 @@ pub(crate) struct Begun {
     pub(crate) facts: Facts,
     pub(crate) transcript: Transcript,
     pub(crate) ticket_promised: bool,
-    pub(crate) limits: Command,
+    pub(crate) limits: RecordLimits,
 }
 
 /// The whole handshake, from a ServerHello that chose TLS 1.2, in a box of the kind that it is: neither kind
@@ -246,7 +246,7 @@ fn accept_extensions(
     record_limits::check(extensions.record_size_limit)
 }
 
-fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
+fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> RecordLimits {
     let theirs = hello.extensions.record_size_limit;
     let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
     record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))

@@ -29,7 +29,8 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::resumption::keep_digest;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{record_limits, signature};
+use crate::handshake::record_limits::{self, RecordLimits};
+use crate::handshake::signature;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{Exporter12, MainSecret12};
 
@@ -52,7 +53,7 @@ pub(crate) struct FirstFlight {
     exchange: Option<KeyExchange>,
     session: NewSession,
     /// What holds behind the handshake.
-    limits: Command,
+    limits: RecordLimits,
 }
 
 /// Sends the first flight of a full handshake, or resumes, after which there is nothing left to do.
@@ -303,7 +304,7 @@ pub(crate) fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Optio
     hello.extensions.record_size_limit.map(|_| limit.min(1 << 14))
 }
 
-pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> Command {
+pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> RecordLimits {
     let theirs = hello.extensions.record_size_limit;
     record_limits::tls12(&config.common, theirs, our_limit(config, hello))
 }

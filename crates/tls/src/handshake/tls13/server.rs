@@ -31,7 +31,8 @@ use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
 use crate::handshake::log::SecretLog;
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{identity, record_limits};
+use crate::handshake::identity;
+use crate::handshake::record_limits::{self, RecordLimits};
 use crate::keys::direction::Keys as DirectionKeys;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, HandshakeKeys, HandshakeSecret, MainSecret, TrafficSecret};
@@ -102,7 +103,7 @@ pub(crate) struct FirstFlight {
     facts: Facts,
     session: Option<Box<Session>>,
     /// If early data was accepted: the limits that hold behind it.
-    early_data: Option<Command>,
+    early_data: Option<RecordLimits>,
     early_exporter: Option<Box<Exporter>>,
     shows_certificate: bool,
     /// How many tickets the client gets, and what obfuscates their ages.
