@@ -29,6 +29,12 @@ impl Prk {
         Self(HmacKey::new(algorithm, bytes))
     }
 
+    /// Several pseudorandom keys given as bytes, absorbed at once.
+    #[must_use]
+    pub fn several<const N: usize>(algorithm: HashAlgorithm, bytes: [&[u8]; N]) -> [Self; N] {
+        HmacKey::several(algorithm, bytes).map(Self)
+    }
+
     /// HKDF-Expand (RFC 5869 2.3): fills `out` with key material bound to the parts of `info`.
     ///
     /// # Panics
@@ -84,6 +90,27 @@ impl Prk {
 impl fmt::Debug for Prk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Prk({:?}, ..)", self.0.algorithm())
+    }
+}
+
+/// An expansion to be made by [`expand_several`].
+pub struct Expansion<'a> {
+    /// What is expanded.
+    pub prk: &'a Prk,
+    /// What the key material is bound to, in parts.
+    pub info: &'a [&'a [u8]],
+    /// Is filled with key material.
+    pub out: &'a mut [u8],
+}
+
+/// [`Prk::expand`] for several at once, which may differ in key, info and length.
+///
+/// # Panics
+///
+/// When an `out` is longer than [`Prk::max_output_len`].
+pub fn expand_several(all: &mut [Expansion<'_>]) {
+    for expansion in all {
+        expansion.prk.expand(expansion.info, expansion.out);
     }
 }
 

@@ -52,6 +52,12 @@ impl HmacKey {
         Self(pads)
     }
 
+    /// Absorbs several keys at once.
+    #[must_use]
+    pub fn several<const N: usize>(algorithm: HashAlgorithm, keys: [&[u8]; N]) -> [Self; N] {
+        keys.map(|key| Self::new(algorithm, key))
+    }
+
     /// The hash function.
     #[must_use]
     pub fn algorithm(&self) -> HashAlgorithm {

@@ -54,6 +54,7 @@ mod prf;
 mod public_key;
 mod random;
 mod secret;
+mod side_by_side;
 mod signature;
 mod signing_key;
 
@@ -61,14 +62,15 @@ pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
 pub use backend::wiped::Wiped;
 pub use error::CryptoError;
 pub use hash::{Digest, Hash, HashAlgorithm, sha1_name};
-pub use hkdf::{Prk, hkdf_extract};
+pub use hkdf::{Expansion, Prk, expand_several, hkdf_extract};
 pub use hmac::HmacKey;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};
 pub use memory::{constant_time_eq, wipe};
-pub use prf::Tls12Prf;
+pub use prf::{Fill, Tls12Prf};
 pub use public_key::PublicKey;
 pub use random::fill_random;
 pub use secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
+pub use side_by_side::{Mac, macs};
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
 

@@ -49,6 +49,13 @@ impl Tls12Prf {
         wipe(block);
     }
 
+    /// [`Self::fill`] for several at once, which may differ in secret, label, seed and length.
+    pub fn fill_several(all: &mut [Fill<'_>]) {
+        for fill in all {
+            fill.prf.fill(fill.label, fill.seed, fill.out);
+        }
+    }
+
     /// The same for a seed that is long, as an exporter's may be.
     fn fill_apart(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
@@ -68,6 +75,18 @@ impl Tls12Prf {
             self.0.mac(&[&[a, label], seed], out);
         })
     }
+}
+
+/// What [`Tls12Prf::fill_several`] fills.
+pub struct Fill<'a> {
+    /// The function, keyed.
+    pub prf: &'a Tls12Prf,
+    /// The label.
+    pub label: &'a [u8],
+    /// The seed, in parts.
+    pub seed: &'a [&'a [u8]],
+    /// Is filled.
+    pub out: &'a mut [u8],
 }
 
 impl fmt::Debug for Tls12Prf {
