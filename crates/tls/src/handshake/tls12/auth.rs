@@ -64,7 +64,7 @@ pub(crate) fn send_finished(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     flow.order(Command::SendChangeCipherSpec)?;
-    flow.order(Command::InstallWrite(keys))?;
+    flow.install_write(keys)?;
     flow.send(&Finished { verify_data }, transcript)
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn receive_finished(
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     flow.read_change_cipher_spec().await;
-    flow.order(Command::InstallRead(keys))?;
+    flow.install_read(keys)?;
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {

@@ -26,11 +26,11 @@ use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
+use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::resumption::keep_digest;
+use crate::handshake::signature;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::record_limits::{self, RecordLimits};
-use crate::handshake::signature;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{Exporter12, MainSecret12};
 

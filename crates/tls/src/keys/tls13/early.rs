@@ -2,11 +2,13 @@
 //!
 //! Must not know: tickets. Next: [`super::handshake`].
 
-use tercel_crypto::{Digest, Prk, SharedSecret};
+use std::sync::OnceLock;
+
+use tercel_crypto::{Digest, HmacKey, Prk, Secret, SharedSecret};
 
 use super::exporter::ExporterSecret;
 use super::handshake::HandshakeSecret;
-use super::label::derive_secret;
+use super::label::{derive_secret, derive_secrets};
 use super::traffic::TrafficSecret;
 use crate::keys::constants::Constants;
 use crate::keys::suite::Suite;
@@ -15,14 +17,22 @@ use crate::keys::suite::Suite;
 pub(crate) struct EarlySecret {
     /// `None`: without a pre-shared key it is the same in every handshake.
     prk: Option<Prk>,
+    /// The salt of the handshake secret, once a binder was made and it along with that.
+    salt: OnceLock<HmacKey>,
     suite: &'static Suite,
+    goes_no_further: bool,
 }
 
 impl EarlySecret {
     /// Without a pre-shared key its place is taken by zeros. RFC 9846 7.1
     pub(crate) fn new(suite: &'static Suite, psk: Option<&[u8]>) -> Self {
         let prk = psk.map(|psk| Prk::extract_with(&Constants::of(suite.hash).zeros, psk));
-        Self { prk, suite }
+        Self { prk, salt: OnceLock::new(), suite, goes_no_further: false }
+    }
+
+    /// For a binder alone: the next stage will begin anew.
+    pub(crate) fn for_binder(suite: &'static Suite, psk: &[u8]) -> Self {
+        Self { goes_no_further: true, ..Self::new(suite, Some(psk)) }
     }
 
     /// The same secret in another suite of its hash. RFC 9846 4.3.11
@@ -36,32 +46,50 @@ impl EarlySecret {
 
     /// The HMAC over a hello without its binders, by which a client shows that it has the key. RFC 9846 4.3.11.2
     pub(crate) fn binder(&self, kind: PskKind, partial_hello: &Digest) -> Digest {
-        let empty = &Constants::of(self.suite.hash).empty;
-        let binder_key = derive_secret(self.prk(), kind.binder_label(), empty);
-        TrafficSecret::new(self.suite, &binder_key).verify_data(partial_hello)
+        let finished_key = derive_secret(&self.binder_key(kind), b"finished", &[]);
+        HmacKey::new(self.suite.hash, finished_key.as_bytes()).sign(&[partial_hello])
     }
 
-    /// Protects early data. `hello` is the transcript hash of the ClientHello.
-    pub(crate) fn client_early_traffic_secret(&self, hello: &Digest) -> TrafficSecret {
-        TrafficSecret::new(self.suite, &derive_secret(self.prk(), b"c e traffic", hello))
+    /// A first one brings the salt of the next stage along, which depends on the key alone.
+    fn binder_key(&self, kind: PskKind) -> Prk {
+        let (hash, prk) = (self.suite.hash, self.prk());
+        let empty: &[u8] = &Constants::of(hash).empty;
+        let label = kind.binder_label();
+        if self.goes_no_further || self.salt.get().is_some() {
+            return Prk::from_bytes(hash, derive_secret(prk, label, empty).as_bytes());
+        }
+        let [key, salt]: [Secret; 2] = derive_secrets(prk, [(label, empty), (b"derived", empty)]);
+        let [key, salt] = HmacKey::several(hash, [key.as_bytes(), salt.as_bytes()]);
+        _ = self.salt.set(salt);
+        key.into()
+    }
+
+    /// What protects early data, and [`Self::early_exporter_secret`]. `hello` is the transcript hash of the ClientHello.
+    pub(crate) fn early_secrets(&self, hello: &Digest) -> (TrafficSecret, ExporterSecret) {
+        let [traffic, exporter] =
+            derive_secrets(self.prk(), [(b"c e traffic", hello), (b"e exp master", hello)]);
+        (TrafficSecret::new(self.suite, traffic), ExporterSecret::new(self.suite.hash, exporter))
     }
 
     /// For exporters before the handshake is complete. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn early_exporter_secret(&self, hello: &Digest) -> ExporterSecret {
-        ExporterSecret::new(self.suite.hash, &derive_secret(self.prk(), b"e exp master", hello))
+        let [secret] = derive_secrets(self.prk(), [(b"e exp master", hello)]);
+        ExporterSecret::new(self.suite.hash, secret)
     }
 
     /// Mixes in the (EC)DHE secret.
     pub(crate) fn into_handshake(self, shared: &SharedSecret) -> HandshakeSecret {
         let constants = Constants::of(self.suite.hash);
-        let prk = match &self.prk {
-            None => Prk::extract_with(&constants.derived, shared.as_bytes()),
-            Some(prk) => {
+        let prk = match (self.salt.get(), &self.prk) {
+            (Some(salt), _) => Prk::extract_with(salt, shared.as_bytes()),
+            (None, None) => Prk::extract_with(&constants.derived, shared.as_bytes()),
+            // An external key that a client goes on with: its binder was made elsewhere.
+            (None, Some(prk)) => {
                 let salt = derive_secret(prk, b"derived", &constants.empty);
                 Prk::extract(self.suite.hash, salt.as_bytes(), shared.as_bytes())
             }
         };
-        HandshakeSecret { prk, suite: self.suite }
+        HandshakeSecret::new(prk, self.suite)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Must not know: who asks. Next: `connection/export.rs`.
 
-use tercel_crypto::{Hash, HashAlgorithm, Prk, Secret, ShortSecret};
+use tercel_crypto::{Hash, HashAlgorithm, Prk, ShortSecret};
 use tercel_wire::{Reader, Writer};
 
 use super::label::{MAX_LABEL, derive_secret, expand_label};
@@ -32,8 +32,8 @@ impl ExporterSecret {
         Some(Self { secret: ShortSecret::new(bytes), hash })
     }
 
-    pub(super) fn new(hash: HashAlgorithm, secret: &Secret) -> Self {
-        Self { secret: ShortSecret::new(secret.as_bytes()), hash }
+    pub(super) fn new(hash: HashAlgorithm, secret: ShortSecret) -> Self {
+        Self { secret, hash }
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {

@@ -2,8 +2,11 @@
 //! RFC 9846 7
 //!
 //! ```text
-//! EarlySecret::new(psk) -> .into_handshake(shared) -> HandshakeSecret -> .into_main() -> MainSecret
+//! EarlySecret -> .into_handshake(shared) -> HandshakeSecret -> .into_traffic_secrets(hello) -> .into_keys() -> MainSecret
 //! ```
+//! What does not depend on each other is asked for at once, so that the hash function's work can be done side by side. So some
+//! values are made a step before the RFC's figure shows them: never before all that goes into them is settled.
+//!
 //! Must not know: messages, sockets, who is client. Next: [`early`], the first stage; `handshake/tls13/`, which walks
 //! them.
 
@@ -18,7 +21,9 @@ mod traffic;
 
 pub(crate) use early::{EarlySecret, PskKind};
 pub(crate) use exporter::ExporterSecret;
-pub(crate) use handshake::{HandshakeKeys, HandshakeSecret};
+pub(crate) use handshake::{FinishedKey, HandshakeKeys, HandshakeSecret};
+#[cfg(test)]
+pub(crate) use main_secret::ApplicationSecrets;
 pub(crate) use main_secret::MainSecret;
 pub(crate) use resumption::ResumptionSecret;
 pub(crate) use signed_content::{CLIENT_CONTEXT, SERVER_CONTEXT, SignedContent};

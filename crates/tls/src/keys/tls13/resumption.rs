@@ -4,16 +4,20 @@
 
 use tercel_crypto::{HashAlgorithm, Prk, Secret};
 
-use super::label::derive_secret;
+use super::label::{derive_secret, derive_secrets};
 use crate::keys::suite::Suite;
 
 /// The secret behind the pre-shared keys of new tickets. RFC 9846 7.1
 pub(crate) struct ResumptionSecret {
-    pub(super) secret: Secret,
-    pub(super) hash: HashAlgorithm,
+    secret: Secret,
+    hash: HashAlgorithm,
 }
 
 impl ResumptionSecret {
+    pub(super) fn new(hash: HashAlgorithm, secret: Secret) -> Self {
+        Self { secret, hash }
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.secret.as_bytes()
     }
@@ -42,5 +46,10 @@ impl KeyedResumptionSecret {
     /// As [`ResumptionSecret::psk`].
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
         derive_secret(&self.0, b"resumption", nonce)
+    }
+
+    /// The same for several nonces at once.
+    pub(crate) fn psks<const N: usize>(&self, nonces: [&[u8]; N]) -> [Secret; N] {
+        derive_secrets(&self.0, nonces.map(|nonce| (b"resumption".as_slice(), nonce)))
     }
 }

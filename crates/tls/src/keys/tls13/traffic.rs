@@ -2,10 +2,9 @@
 //!
 //! Must not know: which direction it is. Next: `keys/direction.rs`.
 
-use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, HmacKey, Prk, Secret, ShortSecret};
+use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, HmacKey, Prk, ShortSecret};
 
-use super::handshake::HandshakeKeys;
-use super::label::{derive_secret, expand_label};
+use super::label::{Labelled, derive_secret, derive_secrets, expand_labels};
 use crate::error::Error;
 use crate::keys::direction::WriteKey;
 use crate::keys::suite::Suite;
@@ -19,15 +18,14 @@ pub(crate) struct TrafficSecret {
 }
 
 impl TrafficSecret {
-    pub(super) fn new(suite: &'static Suite, secret: &Secret) -> Self {
-        let secret = ShortSecret::new(secret.as_bytes());
+    pub(super) fn new(suite: &'static Suite, secret: ShortSecret) -> Self {
         Self { secret, hash: suite.hash, aead: suite.aead }
     }
 
     /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         let fits = bytes.len() == suite.hash.output_len();
-        fits.then(|| Self::new(suite, &Secret::new(bytes)))
+        fits.then(|| Self::new(suite, ShortSecret::new(bytes)))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -44,7 +42,22 @@ impl TrafficSecret {
 
     /// Key and IV. RFC 9846 7.3
     pub(crate) fn write_key(&self) -> WriteKey {
-        expand_write_key(&Prk::from_bytes(self.hash, self.secret.as_bytes()), self.aead)
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        let bytes = ShortSecret::with(WriteKey::tls13_length(self.aead), |out| {
+            expand_labels(key_and_iv(&prk, self.aead, out), &mut []);
+        });
+        WriteKey::tls13(self.aead, bytes)
+    }
+
+    /// [`Self::write_key`] of this secret and of the other direction's.
+    pub(crate) fn write_keys(&self, other: &Self) -> [WriteKey; 2] {
+        let keys = [self.secret.as_bytes(), other.secret.as_bytes()];
+        let [one, two] = &Prk::several(self.hash, keys);
+        let made = ShortSecret::several([WriteKey::tls13_length(self.aead); 2], |[a, b]| {
+            let ([a, b], [c, d]) = (key_and_iv(one, self.aead, a), key_and_iv(two, self.aead, b));
+            expand_labels([a, b, c, d], &mut []);
+        });
+        made.map(|bytes| WriteKey::tls13(self.aead, bytes))
     }
 
     /// What that key and IV protect.
@@ -56,8 +69,8 @@ impl TrafficSecret {
     /// `application_traffic_secret_N+1`. RFC 9846 7.2
     pub(crate) fn next(&self) -> Self {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        let next = derive_secret(&prk, b"traffic upd", &[]);
-        Self { secret: ShortSecret::new(next.as_bytes()), ..*self }
+        let [secret] = derive_secrets(&prk, [(b"traffic upd", &[])]);
+        Self { secret, ..*self }
     }
 
     /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.3
@@ -75,23 +88,15 @@ impl TrafficSecret {
         let key = derive_secret(&prk, b"finished", &[]);
         HmacKey::new(self.hash, key.as_bytes())
     }
-
-    /// All that a handshake makes of its traffic secret, which is absorbed once for it.
-    pub(crate) fn into_handshake_keys(self) -> HandshakeKeys {
-        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        HandshakeKeys {
-            write_key: expand_write_key(&prk, self.aead),
-            finished_key: ShortSecret::with(self.hash.output_len(), |out| {
-                expand_label(&prk, b"finished", &[], out);
-            }),
-            hash: self.hash,
-        }
-    }
 }
 
-fn expand_write_key(prk: &Prk, aead: AeadAlgorithm) -> WriteKey {
-    WriteKey::with(aead, AeadAlgorithm::NONCE_LEN, |key, iv| {
-        expand_label(prk, b"key", &[], key);
-        expand_label(prk, b"iv", &[], iv);
-    })
+/// The two expansions of a write key, into a key with an IV behind it. RFC 9846 7.3
+pub(super) fn key_and_iv<'a>(
+    prk: &'a Prk,
+    aead: AeadAlgorithm,
+    out: &'a mut [u8],
+) -> [Labelled<'a>; 2] {
+    let (key, iv) = out.split_at_mut(aead.key_len());
+    let label = |label, out| Labelled { prk, label, context: &[], out };
+    [label(b"key", key), label(b"iv", iv)]
 }
