@@ -1,9 +1,15 @@
 //! MACs that do not wait for each other, side by side.
 //!
-//! What it is for: a key schedule asks for several MACs at once; here they are made together. What it must not know: whose
-//! they are. Where to look next: `hmac.rs` for one MAC alone.
+//! What it is for: a key schedule asks for several MACs at once; here they are made together where the processor can do that.
+//! What it must not know: whose they are. Where to look next: `hmac.rs` for one MAC alone, `backend/lanes` for how hashes go
+//! side by side and why they can be trusted.
+//!
+//! Which way is taken depends on how many MACs there are and how long they are, which everybody may know, and on nothing else.
+
+use core::cmp::Reverse;
 
 use crate::HmacKey;
+use crate::backend::lanes::{self, HashLanes, Lane};
 
 /// A MAC to be made by [`macs`].
 pub struct Mac<'a> {
@@ -21,12 +27,190 @@ pub struct Mac<'a> {
 ///
 /// When an `out` has another length than the digest.
 pub fn macs(all: &mut [Mac<'_>]) {
-    for mac in all {
-        assert!(
-            mac.out.len() == mac.key.algorithm().output_len(),
-            "a MAC of {} bytes",
-            mac.out.len()
-        );
-        mac.key.mac(&[mac.parts], mac.out);
+    let mut jobs = Jobs::new();
+    all.iter_mut().for_each(|mac| jobs.push(mac.job()));
+    jobs.run();
+}
+
+impl Mac<'_> {
+    /// # Panics
+    ///
+    /// When `out` has another length than the digest.
+    pub(crate) fn job(&mut self) -> Job<'_> {
+        let Self { key, parts, out } = self;
+        assert!(out.len() == key.algorithm().output_len(), "a MAC of {} bytes", out.len());
+        Job::new(key, [&[], &[]], parts, &[], out)
     }
 }
+
+/// By which instructions SHA-384 and SHA-512 go side by side in this process.
+///
+/// The first call tests them against AWS-LC, which takes some ten microseconds, and instructions that fail are not used.
+/// Without the feature `hash-lanes`, and on processors other than x86-64, there are none.
+#[must_use]
+pub fn hash_lanes() -> HashLanes {
+    lanes::in_use()
+}
+
+/// Turns that off for the whole process, or on again: then hashes go one after the other, through AWS-LC alone.
+pub fn use_hash_lanes(wanted: bool) {
+    lanes::allow(wanted);
+}
+
+/// As many MACs go side by side.
+pub(crate) const AT_ONCE: usize = 8;
+
+/// Whether so many MACs are faster side by side.
+#[inline]
+pub(crate) fn pays(count: usize) -> bool {
+    lanes::pays(lanes::in_use(), count)
+}
+
+/// One of the MACs that [`run`] makes.
+pub(crate) struct Job<'a> {
+    key: &'a HmacKey,
+    first: [&'a [u8]; 2],
+    parts: &'a [&'a [u8]],
+    last: &'a [u8],
+    /// Takes as much of the MAC as it has room for.
+    out: &'a mut [u8],
+    /// The length of the message.
+    len: usize,
+}
+
+impl<'a> Job<'a> {
+    /// The MAC of `first`, `parts` and `last`, of which `out` takes as much as it has room for.
+    pub(crate) fn new(
+        key: &'a HmacKey,
+        first: [&'a [u8]; 2],
+        parts: &'a [&'a [u8]],
+        last: &'a [u8],
+        out: &'a mut [u8],
+    ) -> Self {
+        let len = first.iter().chain(parts).chain([&last]).map(|part| part.len()).sum();
+        Self { key, first, parts, last, out, len }
+    }
+
+    fn alone(&mut self) {
+        self.key.shortened(&[&self.first, self.parts, &[self.last]], self.out);
+    }
+
+    /// How many blocks the inner hash takes in after the padded key.
+    fn blocks(&self) -> usize {
+        (self.len + PADDING).div_ceil(BLOCK_LEN)
+    }
+
+    /// Writes a block of the padded message. FIPS 180-4 5.1.2
+    fn write_block(&self, index: usize, block: &mut [u8]) {
+        block.fill(0);
+        let start = index * BLOCK_LEN;
+        let mut at = 0;
+        for part in self.first.iter().chain(self.parts).chain([&self.last]) {
+            // What of the part lies in the block.
+            let from = start.clamp(at, at + part.len());
+            let to = (start + BLOCK_LEN).clamp(at, at + part.len());
+            if from < to {
+                block[from - start..to - start].copy_from_slice(&part[from - at..to - at]);
+            }
+            at += part.len();
+        }
+        if (start..start + BLOCK_LEN).contains(&at) {
+            block[at - start] = END;
+        }
+        if index + 1 == self.blocks() {
+            write_len(at, block);
+        }
+    }
+}
+
+/// MACs that are about to be made.
+pub(crate) struct Jobs<'a> {
+    places: [Option<Job<'a>>; AT_ONCE],
+    count: usize,
+}
+
+impl<'a> Jobs<'a> {
+    pub(crate) fn new() -> Self {
+        Self { places: [const { None }; AT_ONCE], count: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds one, after making the others if they are as many as go together.
+    pub(crate) fn push(&mut self, job: Job<'a>) {
+        if self.count == AT_ONCE {
+            self.run();
+        }
+        self.places[self.count] = Some(job);
+        self.count += 1;
+    }
+
+    /// Makes all of them: side by side, if that pays and all are of SHA-384 or SHA-512.
+    pub(crate) fn run(&mut self) {
+        let instructions = lanes::in_use();
+        let jobs = &mut self.places[..self.count];
+        let fits = |job: &Job<'_>| job.key.sha512_states().is_some();
+        if !lanes::pays(instructions, jobs.len()) || !jobs.iter().flatten().all(fits) {
+            jobs.iter_mut().flatten().for_each(Job::alone);
+        } else if jobs.len() <= AT_ONCE / 2 {
+            together::<{ AT_ONCE / 2 }>(instructions, jobs);
+        } else {
+            together::<AT_ONCE>(instructions, jobs);
+        }
+        *self = Self::new();
+    }
+}
+
+fn together<const N: usize>(instructions: HashLanes, jobs: &mut [Option<Job<'_>>]) {
+    // The longest first, so that those that go on stand together.
+    jobs.sort_unstable_by_key(|job| Reverse(job.as_ref().map(Job::blocks)));
+    let mut room = [Lane::EMPTY; N];
+    let lanes = &mut room[..jobs.len()];
+    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
+        if let Some([inner, _]) = job.key.sha512_states() {
+            lane.state = *inner;
+        }
+    }
+    for index in 0.. {
+        let going_on = jobs.iter().flatten().take_while(|job| index < job.blocks());
+        let mut count = 0;
+        for (lane, job) in lanes.iter_mut().zip(going_on) {
+            job.write_block(index, lane.block.as_flattened_mut());
+            count += 1;
+        }
+        if count == 0 {
+            break;
+        }
+        lanes::compress(instructions, &mut lanes[..count]);
+    }
+    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
+        let digest_len = job.key.algorithm().output_len();
+        lane.write_state();
+        let block = lane.block.as_flattened_mut();
+        block[digest_len..].fill(0);
+        block[digest_len] = END;
+        write_len(digest_len, block);
+        if let Some([_, outer]) = job.key.sha512_states() {
+            lane.state = *outer;
+        }
+    }
+    lanes::compress(instructions, lanes);
+    for (lane, job) in lanes.iter_mut().zip(jobs.iter_mut().flatten()) {
+        lane.write_state();
+        job.out.copy_from_slice(&lane.block.as_flattened()[..job.out.len()]);
+    }
+    lanes::wipe(lanes);
+}
+
+/// Writes the length of everything hashed in bits, the padded key included.
+fn write_len(message: usize, block: &mut [u8]) {
+    let bits = 8 * (BLOCK_LEN + message) as u128;
+    block[BLOCK_LEN - 16..].copy_from_slice(&bits.to_be_bytes());
+}
+
+/// The bit that ends a message, and fifteen bytes at least, the length in bits.
+const PADDING: usize = 1 + 16;
+const END: u8 = 0x80;
+const BLOCK_LEN: usize = 128;

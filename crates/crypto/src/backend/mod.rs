@@ -39,6 +39,7 @@ pub(crate) mod ec;
 pub(crate) mod ed25519;
 pub(crate) mod handle;
 pub(crate) mod kem;
+pub(crate) mod lanes;
 pub(crate) mod memory;
 pub(crate) mod ml_dsa;
 pub(crate) mod pkey;

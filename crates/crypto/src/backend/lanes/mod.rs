@@ -1,0 +1,155 @@
+//! SHA-512's compression function for several hashes side by side.
+//!
+//! What it is for: a key schedule has HMACs that do not wait for each other, and no instructions make a single SHA-512 fast on
+//! today's processors. Vector instructions make four or eight at once, in little more time than one. What it must not know:
+//! HMAC, keys, padding. Where to look next: `rounds.rs` for the function itself, `avx2.rs` and `avx512.rs` for the instructions,
+//! `self_test.rs` for why their answers are believed; `side_by_side.rs` above, which asks.
+//!
+//! This is the one primitive of our own; SECURITY.md ("Hash lanes") argues why it can be trusted. A build against a
+//! cryptographic module that was validated as a whole, as for FIPS 140, must leave the feature `hash-lanes` out: what is computed
+//! here is computed outside that module.
+//!
+//! # Why this is sound
+//!
+//! The instructions of a kernel may run only on processors that have them. [`kernels`] gives out those of an instruction set
+//! that [`detect`] has found, and there is no other way to a kernel. Memory is reached through references to arrays only.
+
+#[cfg(lanes_avx2)]
+mod avx2;
+// Only compilers that have these intrinsics get here: build.rs asks.
+#[cfg(lanes_avx512)]
+#[allow(clippy::incompatible_msrv)]
+mod avx512;
+#[cfg(lanes_avx2)]
+mod rounds;
+mod self_test;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::memory::{Word, wipe_words};
+use super::sha;
+
+/// The vector instructions by which hashes go side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HashLanes {
+    /// None: hashes go one after the other.
+    None,
+    /// AVX2, four hashes at a time.
+    Avx2,
+    /// AVX-512, up to eight hashes at a time.
+    Avx512,
+}
+
+/// A hash in the making.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Lane {
+    /// The chaining value.
+    pub(crate) state: [u64; 8],
+    /// The block it takes in next: sixteen words, most significant byte first.
+    pub(crate) block: [[u8; 8]; 16],
+}
+
+impl Lane {
+    /// Everything zero.
+    pub(crate) const EMPTY: Self = Self { state: [0; 8], block: [[0; 8]; 16] };
+
+    /// Writes the state to the beginning of the block, as digests are written.
+    pub(crate) fn write_state(&mut self) {
+        for (word, bytes) in self.state.iter().zip(&mut self.block) {
+            *bytes = word.to_be_bytes();
+        }
+    }
+}
+
+// SAFETY: numbers, without padding between them.
+unsafe impl Word for Lane {}
+
+/// What this process uses: found and tested at the first call, unless lanes are turned off.
+#[inline]
+pub(crate) fn in_use() -> HashLanes {
+    static TESTED: OnceLock<HashLanes> = OnceLock::new();
+    if ALLOWED.load(Ordering::Relaxed) {
+        *TESTED.get_or_init(|| self_test::passed(detect(), run))
+    } else {
+        HashLanes::None
+    }
+}
+
+/// Turns lanes off for the process, or on again.
+pub(crate) fn allow(allowed: bool) {
+    ALLOWED.store(allowed, Ordering::Relaxed);
+}
+
+static ALLOWED: AtomicBool = AtomicBool::new(true);
+
+/// Whether so many hashes are faster side by side.
+#[inline]
+pub(crate) fn pays(instructions: HashLanes, count: usize) -> bool {
+    kernels(instructions).iter().any(|kernel| kernel.least <= count)
+}
+
+/// Takes each lane's block into its state. The number of lanes, which is public, decides how.
+pub(crate) fn compress(instructions: HashLanes, mut lanes: &mut [Lane]) {
+    while !lanes.is_empty() {
+        let kernel = kernels(instructions).iter().find(|kernel| kernel.least <= lanes.len());
+        let count = kernel.map_or(1, |kernel| kernel.most.min(lanes.len()));
+        let (now, later) = lanes.split_at_mut(count);
+        match kernel {
+            Some(kernel) => run(kernel, now),
+            None => now.iter_mut().for_each(|lane| sha::compress_512(&mut lane.state, &lane.block)),
+        }
+        lanes = later;
+    }
+}
+
+/// Overwrites the lanes with zeros.
+pub(crate) fn wipe(lanes: &mut [Lane]) {
+    wipe_words(lanes);
+}
+
+/// One way to compress lanes together.
+struct Kernel {
+    /// From so many lanes on it is faster than one after the other, or than the next kernel.
+    least: usize,
+    /// So many lanes at once.
+    most: usize,
+    /// The function, for at most as many lanes, on a processor that has the instructions.
+    compress: unsafe fn(&mut [Lane]),
+}
+
+/// The kernels of instructions that [`detect`] has found, widest first.
+fn kernels(instructions: HashLanes) -> &'static [Kernel] {
+    match instructions {
+        HashLanes::None => &[],
+        #[cfg(lanes_avx2)]
+        HashLanes::Avx2 => &[Kernel { least: 3, most: 4, compress: avx2::four }],
+        #[cfg(lanes_avx512)]
+        HashLanes::Avx512 => &[
+            Kernel { least: 5, most: 8, compress: avx512::eight },
+            Kernel { least: 2, most: 4, compress: avx512::four },
+        ],
+        #[cfg(not(all(lanes_avx2, lanes_avx512)))]
+        _ => &[],
+    }
+}
+
+fn run(kernel: &Kernel, lanes: &mut [Lane]) {
+    // SAFETY: kernels are given out for instructions that this processor has.
+    unsafe { (kernel.compress)(lanes) }
+}
+
+/// The best instructions that this processor and this build have.
+fn detect() -> HashLanes {
+    #[cfg(lanes_avx512)]
+    if avx512::is_available() {
+        return HashLanes::Avx512;
+    }
+    #[cfg(lanes_avx2)]
+    if std::is_x86_feature_detected!("avx2") {
+        return HashLanes::Avx2;
+    }
+    HashLanes::None
+}
