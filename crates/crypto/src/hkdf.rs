@@ -89,13 +89,6 @@ impl Prk {
     }
 }
 
-/// An absorbed key, used as a pseudorandom one.
-impl From<HmacKey> for Prk {
-    fn from(key: HmacKey) -> Self {
-        Self(key)
-    }
-}
-
 impl fmt::Debug for Prk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Prk({:?}, ..)", self.0.algorithm())

@@ -34,7 +34,7 @@ use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
-use crate::keys::tls12::Exporter12;
+use crate::keys::tls12::{DirectionKeys, Exporter12};
 use crate::session::client_store::ClientSessionKey;
 
 /// What a ServerHello has settled.
@@ -146,13 +146,13 @@ pub(crate) fn full<'h>(
             facts.own_signature_scheme = Some(scheme);
             auth::send_verify(flow, transcript, &credential, scheme).await?;
         }
-        let (client_keys, server_keys) = auth::keys(&main, randoms);
-        let verify_data = main.client_verify_data(&transcript.digest());
-        auth::send_finished(flow, client_keys, &verify_data, transcript)?;
+        let (keys, verify_data) = main.keys_and_client_finished(randoms, &transcript.digest());
+        let DirectionKeys { client: write_keys, server: read_keys } = keys;
+        auth::send_finished(flow, write_keys, &verify_data, transcript)?;
         let ticket = resumption::receive_ticket(flow, begun.ticket_promised, transcript).await?;
         let expected = main.server_verify_data(&transcript.digest());
         flow.order(begun.limits)?;
-        auth::receive_finished(flow, server_keys, &expected, transcript).await?;
+        auth::receive_finished(flow, read_keys, &expected, transcript).await?;
         shown.into_facts(facts);
         resumption::keep_new(config, &promised.session_id, &to, suite, &main, facts, ticket);
         let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);

@@ -32,7 +32,7 @@ use crate::handshake::signature;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{Exporter12, MainSecret12};
+use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.2.
 pub(crate) async fn handshake(
@@ -172,9 +172,10 @@ fn finish<'h>(
             shown.into_facts(&mut sent.facts);
             keep_digest(config, &mut sent.facts);
         }
-        let (client_keys, server_keys) = auth::keys(&main, &sent.randoms);
-        let expected = main.client_verify_data(&sent.transcript.digest());
-        auth::receive_finished(flow, client_keys, &expected, &mut sent.transcript).await?;
+        let digest = sent.transcript.digest();
+        let (keys, expected) = main.keys_and_client_finished(&sent.randoms, &digest);
+        let DirectionKeys { client: read_keys, server: write_keys } = keys;
+        auth::receive_finished(flow, read_keys, &expected, &mut sent.transcript).await?;
         let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
         match session {
             NewSession::None => {}
@@ -184,7 +185,7 @@ fn finish<'h>(
             }
         }
         let verify_data = main.server_verify_data(&transcript.digest());
-        auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+        auth::send_finished(flow, write_keys, &verify_data, &mut transcript)?;
         flow.order(limits)?;
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);

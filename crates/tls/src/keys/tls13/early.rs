@@ -61,7 +61,7 @@ impl EarlySecret {
         let [key, salt]: [Secret; 2] = derive_secrets(prk, [(label, empty), (b"derived", empty)]);
         let [key, salt] = HmacKey::several(hash, [key.as_bytes(), salt.as_bytes()]);
         _ = self.salt.set(salt);
-        key.into()
+        Prk::from_key(key)
     }
 
     /// What protects early data, and [`Self::early_exporter_secret`]. `hello` is the transcript hash of the ClientHello.

@@ -61,7 +61,7 @@ impl HandshakeTrafficSecrets {
             hash,
             [self.client.as_bytes(), self.server.as_bytes(), self.salt.as_bytes()],
         );
-        let (client, server) = (Prk::from(client), Prk::from(server));
+        let (client, server) = (Prk::from_key(client), Prk::from_key(server));
         let zeros = [0_u8; 64];
         let zeros = zeros.get(..digest).unwrap_or_default();
         let lengths = [write, write, digest, digest, digest];
@@ -87,7 +87,7 @@ impl HandshakeTrafficSecrets {
             server: Keys::Handshake13(WriteKey::tls13(aead, of_server)),
             client_finished: FinishedKey(client_finished),
             server_finished: FinishedKey(server_finished),
-            main: MainSecret::new(main.into(), self.suite),
+            main: MainSecret::new(Prk::from_key(main), self.suite),
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Must not know: which secret is derived. Next: [`super::early`], where the schedule begins.
 
-use tercel_crypto::{Expansion, Mac, Prk, Secret, SecretBytes, expand_several, macs};
+use tercel_crypto::{Expansion, Mac, Prk, Secret, SecretBytes, expand_several};
 
 /// HKDF-Expand-Label. RFC 9846 7.1
 pub(in crate::keys) fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
@@ -50,8 +50,7 @@ pub(super) fn expand_labels<const N: usize>(steps: [Labelled<'_>; N], beside: &m
         let info = infos.next().map(<[&[u8]; 5]>::as_slice).unwrap_or_default();
         Expansion { prk, info, out }
     });
-    expand_several(&mut all);
-    macs(beside);
+    expand_several(&mut all, beside);
 }
 
 /// The structure HkdfLabel, in its parts. RFC 9846 7.1

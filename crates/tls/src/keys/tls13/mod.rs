@@ -17,6 +17,8 @@ pub(super) mod label;
 mod main_secret;
 mod resumption;
 mod signed_content;
+#[cfg(test)]
+mod tests;
 mod traffic;
 
 pub(crate) use early::{EarlySecret, PskKind};
