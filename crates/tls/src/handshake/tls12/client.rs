@@ -146,8 +146,8 @@ pub(crate) fn full<'h>(
             facts.own_signature_scheme = Some(scheme);
             auth::send_verify(flow, transcript, &credential, scheme).await?;
         }
-        let (keys, verify_data) = main.keys_and_client_finished(randoms, &transcript.digest());
-        let DirectionKeys { client: write_keys, server: read_keys } = keys;
+        let (DirectionKeys { client: write_keys, server: read_keys }, verify_data) =
+            main.keys_and_client_finished(randoms, &transcript.digest());
         auth::send_finished(flow, write_keys, &verify_data, transcript)?;
         let ticket = resumption::receive_ticket(flow, begun.ticket_promised, transcript).await?;
         let expected = main.server_verify_data(&transcript.digest());

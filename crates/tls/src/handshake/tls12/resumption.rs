@@ -104,8 +104,8 @@ pub(crate) async fn serve(
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     let main = MainSecret12::resumed(suite, session.secret.duplicate());
     log.log("CLIENT_RANDOM", main.as_bytes());
-    let (keys, verify_data, expected) = auth::abbreviated(&main, &randoms, &mut transcript);
-    let DirectionKeys { client: read_keys, server: write_keys } = keys;
+    let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, expected) =
+        auth::abbreviated(&main, &randoms, &mut transcript);
     auth::send_finished(flow, write_keys, &verify_data, &mut transcript)?;
     auth::receive_finished(flow, read_keys, &expected, &mut transcript).await?;
     flow.order(super::server::limits(config, hello))?;
@@ -210,8 +210,8 @@ pub(crate) fn resume<'h>(
         let main = &*ready.get_or_insert_with(make);
         log.log("CLIENT_RANDOM", main.as_bytes());
         let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
-        let (keys, expected, verify_data) = auth::abbreviated(main, randoms, transcript);
-        let DirectionKeys { client: write_keys, server: read_keys } = keys;
+        let (DirectionKeys { client: write_keys, server: read_keys }, expected, verify_data) =
+            auth::abbreviated(main, randoms, transcript);
         auth::receive_finished(flow, read_keys, &expected, transcript).await?;
         auth::send_finished(flow, write_keys, &verify_data, transcript)?;
         flow.order(begun.limits)?;

@@ -173,8 +173,8 @@ fn finish<'h>(
             keep_digest(config, &mut sent.facts);
         }
         let digest = sent.transcript.digest();
-        let (keys, expected) = main.keys_and_client_finished(&sent.randoms, &digest);
-        let DirectionKeys { client: read_keys, server: write_keys } = keys;
+        let (DirectionKeys { client: read_keys, server: write_keys }, expected) =
+            main.keys_and_client_finished(&sent.randoms, &digest);
         auth::receive_finished(flow, read_keys, &expected, &mut sent.transcript).await?;
         let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
         match session {
