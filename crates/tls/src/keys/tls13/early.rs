@@ -4,11 +4,11 @@
 
 use std::sync::OnceLock;
 
-use tercel_crypto::{Digest, HmacKey, Prk, Secret, SharedSecret};
+use tercel_crypto::{Digest, HmacKey, Prk, SharedSecret, ShortSecret};
 
 use super::exporter::ExporterSecret;
 use super::handshake::HandshakeSecret;
-use super::label::{derive_secret, derive_secrets};
+use super::label::{Label, derive, derive_secrets};
 use super::traffic::TrafficSecret;
 use crate::keys::constants::Constants;
 use crate::keys::suite::Suite;
@@ -46,7 +46,8 @@ impl EarlySecret {
 
     /// The HMAC over a hello without its binders, by which a client shows that it has the key. RFC 9846 4.3.11.2
     pub(crate) fn binder(&self, kind: PskKind, partial_hello: &Digest) -> Digest {
-        let finished_key = derive_secret(&self.binder_key(kind), b"finished", &[]);
+        let finished_key =
+            derive::<{ ShortSecret::MAX_LEN }>(&self.binder_key(kind), Label::FINISHED, &[]);
         HmacKey::new(self.suite.hash, finished_key.as_bytes()).sign(&[partial_hello])
     }
 
@@ -56,9 +57,13 @@ impl EarlySecret {
         let empty: &[u8] = &Constants::of(hash).empty;
         let label = kind.binder_label();
         if self.goes_no_further || self.salt.get().is_some() {
-            return Prk::from_bytes(hash, derive_secret(prk, label, empty).as_bytes());
+            return Prk::from_bytes(
+                hash,
+                derive::<{ ShortSecret::MAX_LEN }>(prk, label, empty).as_bytes(),
+            );
         }
-        let [key, salt]: [Secret; 2] = derive_secrets(prk, [(label, empty), (b"derived", empty)]);
+        let [key, salt]: [ShortSecret; 2] =
+            derive_secrets(prk, [(label, empty), (Label::DERIVED, empty)]);
         let [key, salt] = HmacKey::several(hash, [key.as_bytes(), salt.as_bytes()]);
         _ = self.salt.set(salt);
         Prk::from_key(key)
@@ -66,14 +71,16 @@ impl EarlySecret {
 
     /// What protects early data, and [`Self::early_exporter_secret`]. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn early_secrets(&self, hello: &Digest) -> (TrafficSecret, ExporterSecret) {
-        let [traffic, exporter] =
-            derive_secrets(self.prk(), [(b"c e traffic", hello), (b"e exp master", hello)]);
+        let [traffic, exporter] = derive_secrets(
+            self.prk(),
+            [(Label::CLIENT_EARLY_TRAFFIC, hello), (Label::EARLY_EXPORTER, hello)],
+        );
         (TrafficSecret::new(self.suite, traffic), ExporterSecret::new(self.suite.hash, exporter))
     }
 
     /// For exporters before the handshake is complete. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn early_exporter_secret(&self, hello: &Digest) -> ExporterSecret {
-        let [secret] = derive_secrets(self.prk(), [(b"e exp master", hello)]);
+        let secret = derive(self.prk(), Label::EARLY_EXPORTER, hello);
         ExporterSecret::new(self.suite.hash, secret)
     }
 
@@ -85,7 +92,8 @@ impl EarlySecret {
             (None, None) => Prk::extract_with(&constants.derived, shared.as_bytes()),
             // An external key that a client goes on with: its binder was made elsewhere.
             (None, Some(prk)) => {
-                let salt = derive_secret(prk, b"derived", &constants.empty);
+                let salt =
+                    derive::<{ ShortSecret::MAX_LEN }>(prk, Label::DERIVED, &constants.empty);
                 Prk::extract(self.suite.hash, salt.as_bytes(), shared.as_bytes())
             }
         };
@@ -103,11 +111,11 @@ pub(crate) enum PskKind {
 }
 
 impl PskKind {
-    fn binder_label(self) -> &'static [u8] {
+    fn binder_label(self) -> Label {
         match self {
-            Self::Resumption => b"res binder",
-            Self::External => b"ext binder",
-            Self::Imported => b"imp binder",
+            Self::Resumption => Label::RESUMPTION_BINDER,
+            Self::External => Label::EXTERNAL_BINDER,
+            Self::Imported => Label::IMPORTED_BINDER,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use tercel_crypto::{Digest, HmacKey, Mac, Prk, ShortSecret};
 
-use super::label::{Labelled, derive_secrets, expand_labels};
+use super::label::{Label, Labelled, derive_secrets, expand_labels};
 use super::main_secret::MainSecret;
 use super::traffic::key_and_iv;
 use crate::keys::constants::Constants;
@@ -26,8 +26,11 @@ impl HandshakeSecret {
     /// this secret alone.
     pub(crate) fn into_traffic_secrets(self, hello: &Digest) -> HandshakeTrafficSecrets {
         let empty = &Constants::of(self.suite.hash).empty;
-        let derived: [(&[u8], &[u8]); 3] =
-            [(b"c hs traffic", hello), (b"s hs traffic", hello), (b"derived", empty)];
+        let derived: [(Label, &[u8]); 3] = [
+            (Label::CLIENT_HANDSHAKE_TRAFFIC, hello),
+            (Label::SERVER_HANDSHAKE_TRAFFIC, hello),
+            (Label::DERIVED, empty),
+        ];
         let [client, server, salt] = derive_secrets(&self.prk, derived);
         HandshakeTrafficSecrets { client, server, salt, suite: self.suite }
     }
@@ -68,7 +71,7 @@ impl HandshakeTrafficSecrets {
         let made = ShortSecret::several(lengths, |[of_client, of_server, a, b, main]| {
             let [client_key, client_iv] = key_and_iv(&client, aead, of_client);
             let [server_key, server_iv] = key_and_iv(&server, aead, of_server);
-            let finished = |prk, out| Labelled { prk, label: b"finished", context: &[], out };
+            let finished = |prk, out| Labelled { prk, label: Label::FINISHED, context: &[], out };
             let steps = [
                 client_key,
                 client_iv,

@@ -6,7 +6,7 @@ use tercel_crypto::{Digest, Mac, Prk, ShortSecret};
 
 use super::exporter::ExporterSecret;
 use super::handshake::FinishedKey;
-use super::label::{Labelled, derive_secret, expand_labels};
+use super::label::{Label, Labelled, derive, expand_labels};
 use super::resumption::ResumptionSecret;
 use super::traffic::TrafficSecret;
 use crate::keys::suite::Suite;
@@ -34,9 +34,9 @@ impl MainSecret {
         let made = ShortSecret::several(lengths, |[of_client, of_server, exporter, out]| {
             let derived = |label, out| Labelled { prk: &self.prk, label, context: finished, out };
             let steps = [
-                derived(b"c ap traffic", of_client),
-                derived(b"s ap traffic", of_server),
-                derived(b"exp master", exporter),
+                derived(Label::CLIENT_APPLICATION_TRAFFIC, of_client),
+                derived(Label::SERVER_APPLICATION_TRAFFIC, of_server),
+                derived(Label::EXPORTER, exporter),
             ];
             let parts: &[&[u8]] = &[finished];
             let mut beside = client.map(|key| Mac { key: key.hmac(), parts, out });
@@ -53,8 +53,7 @@ impl MainSecret {
 
     /// `finished` is the transcript hash of ClientHello to the client's Finished.
     pub(crate) fn resumption_secret(&self, finished: &Digest) -> ResumptionSecret {
-        let secret = derive_secret(&self.prk, b"res master", finished);
-        ResumptionSecret::new(self.suite.hash, secret)
+        ResumptionSecret::new(self.suite.hash, derive(&self.prk, Label::RESUMPTION, finished))
     }
 }
 

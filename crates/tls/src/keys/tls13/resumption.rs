@@ -4,7 +4,7 @@
 
 use tercel_crypto::{HashAlgorithm, Prk, Secret};
 
-use super::label::{derive_secret, derive_secrets};
+use super::label::{Label, derive, derive_secrets};
 use crate::keys::suite::Suite;
 
 /// The secret behind the pre-shared keys of new tickets. RFC 9846 7.1
@@ -45,11 +45,11 @@ pub(crate) struct KeyedResumptionSecret(Prk);
 impl KeyedResumptionSecret {
     /// As [`ResumptionSecret::psk`].
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
-        derive_secret(&self.0, b"resumption", nonce)
+        derive(&self.0, Label::TICKET, nonce)
     }
 
     /// The same for several nonces at once.
     pub(crate) fn psks<const N: usize>(&self, nonces: [&[u8]; N]) -> [Secret; N] {
-        derive_secrets(&self.0, nonces.map(|nonce| (b"resumption".as_slice(), nonce)))
+        derive_secrets(&self.0, nonces.map(|nonce| (Label::TICKET, nonce)))
     }
 }

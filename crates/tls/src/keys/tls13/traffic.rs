@@ -4,7 +4,7 @@
 
 use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, HmacKey, Prk, ShortSecret};
 
-use super::label::{Labelled, derive_secret, derive_secrets, expand_labels};
+use super::label::{Label, Labelled, derive, expand_labels};
 use crate::error::Error;
 use crate::keys::direction::WriteKey;
 use crate::keys::suite::Suite;
@@ -69,8 +69,7 @@ impl TrafficSecret {
     /// `application_traffic_secret_N+1`. RFC 9846 7.2
     pub(crate) fn next(&self) -> Self {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        let [secret] = derive_secrets(&prk, [(b"traffic upd", &[])]);
-        Self { secret, ..*self }
+        Self { secret: derive(&prk, Label::TRAFFIC_UPDATE, &[]), ..*self }
     }
 
     /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.3
@@ -85,7 +84,7 @@ impl TrafficSecret {
 
     fn finished_key(&self) -> HmacKey {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        let key = derive_secret(&prk, b"finished", &[]);
+        let key = derive::<{ ShortSecret::MAX_LEN }>(&prk, Label::FINISHED, &[]);
         HmacKey::new(self.hash, key.as_bytes())
     }
 }
@@ -98,5 +97,5 @@ pub(super) fn key_and_iv<'a>(
 ) -> [Labelled<'a>; 2] {
     let (key, iv) = out.split_at_mut(aead.key_len());
     let label = |label, out| Labelled { prk, label, context: &[], out };
-    [label(b"key", key), label(b"iv", iv)]
+    [label(Label::KEY, key), label(Label::IV, iv)]
 }
