@@ -8,8 +8,8 @@
 
 use core::cmp::Reverse;
 
-use crate::HmacKey;
-use crate::backend::lanes::{self, HashLanes, Lane};
+use crate::backend::lanes::{self, Instructions, Lane};
+use crate::{HashLanes, HmacKey};
 
 /// A MAC to be made by [`macs`].
 pub struct Mac<'a> {
@@ -49,7 +49,7 @@ impl Mac<'_> {
 /// Without the feature `hash-lanes`, and on processors other than x86-64, there are none.
 #[must_use]
 pub fn hash_lanes() -> HashLanes {
-    lanes::in_use()
+    lanes::in_use().name()
 }
 
 /// Turns that off for the whole process, or on again: then hashes go one after the other, through AWS-LC alone.
@@ -163,7 +163,7 @@ impl<'a> Jobs<'a> {
     }
 }
 
-fn together<const N: usize>(instructions: HashLanes, jobs: &mut [Option<Job<'_>>]) {
+fn together<const N: usize>(instructions: Instructions, jobs: &mut [Option<Job<'_>>]) {
     // The longest first, so that those that go on stand together.
     jobs.sort_unstable_by_key(|job| Reverse(job.as_ref().map(Job::blocks)));
     let mut room = [Lane::EMPTY; N];
