@@ -87,6 +87,7 @@ impl<'a> Job<'a> {
         last: &'a [u8],
         out: &'a mut [u8],
     ) -> Self {
+        assert!(out.len() <= key.algorithm().output_len(), "{} bytes of a MAC", out.len());
         let len = first.iter().chain(parts).chain([&last]).map(|part| part.len()).sum();
         Self { key, first, parts, last, out, len }
     }
@@ -149,7 +150,10 @@ impl<'a> Jobs<'a> {
 
     /// Makes all of them: side by side, if that pays and all are of SHA-384 or SHA-512.
     pub(crate) fn run(&mut self) {
-        let instructions = lanes::in_use();
+        self.run_with(lanes::in_use());
+    }
+
+    pub(crate) fn run_with(&mut self, instructions: Instructions) {
         let jobs = &mut self.places[..self.count];
         let fits = |job: &Job<'_>| job.key.sha512_states().is_some();
         if !lanes::pays(instructions, jobs.len()) || !jobs.iter().flatten().all(fits) {

@@ -219,3 +219,44 @@ const K: [[u64; 16]; 5] = [
         0x4cc5_d4be_cb3e_42b6, 0x597f_299c_fc65_7e2a, 0x5fcb_6fab_3ad6_faec, 0x6c44_198c_4a47_5817,
     ],
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::K;
+
+    /// FIPS 180-4 4.2.3: the first 64 bits of the fractional parts of the cube roots of the first eighty primes.
+    #[test]
+    fn the_constants_are_cube_roots_of_primes() {
+        let is_prime = |n: &u64| (2..*n).all(|divisor| n % divisor != 0);
+        let primes = (2..).filter(is_prime);
+        for (k, prime) in K.as_flattened().iter().zip(primes) {
+            let whole = (1..).take_while(|root| root * root * root <= prime).last().unwrap();
+            // The root times 2^64, rounded down: its cube is at most the prime times 2^192, and the next one's is more.
+            let root = u128::from(whole) << 64 | u128::from(*k);
+            let scaled = [prime, 0, 0, 0];
+            assert!(cube(root) <= scaled && scaled < cube(root + 1), "{k:#x} for {prime}");
+        }
+        assert_eq!(K.as_flattened().len(), 80);
+    }
+
+    /// The cube as digits of 64 bits, the most significant first; the number must be less than 2^80.
+    #[allow(clippy::cast_possible_truncation)]
+    fn cube(number: u128) -> [u64; 4] {
+        let digits = |number: u128| [number as u64, (number >> 64) as u64];
+        let mut product = vec![1_u64];
+        for _ in 0..3 {
+            let mut next = vec![0_u64; product.len() + 3];
+            for (i, a) in product.iter().enumerate() {
+                let mut carry = 0_u128;
+                for (j, b) in digits(number).into_iter().chain([0]).enumerate() {
+                    let sum = u128::from(next[i + j]) + u128::from(*a) * u128::from(b) + carry;
+                    next[i + j] = sum as u64;
+                    carry = sum >> 64;
+                }
+            }
+            product = next;
+        }
+        assert!(product[4..].iter().all(|digit| *digit == 0));
+        [product[3], product[2], product[1], product[0]]
+    }
+}
