@@ -156,7 +156,7 @@ rotation:
 size:
     cargo run --release -p tercel --example size
 
-# Allocations per handshake and side, then instructions under callgrind.
+# Allocations per handshake and side, then instructions under callgrind, hashes one after the other.
 count:
     cargo run --release -p tercel --example count
     tools/count.sh {{ quote(build / "release/examples/count") }}

@@ -23,7 +23,7 @@
 
 use core::fmt;
 
-use crate::backend::lanes::{self, HashLanes, Lane};
+use crate::backend::lanes::{self, Instructions, Lane};
 use crate::backend::memory::wipe_words;
 use crate::backend::sha::{Context, Sha256, Sha512};
 use crate::{Digest, Hash, HashAlgorithm, Secret, constant_time_eq, wipe};
@@ -167,7 +167,7 @@ fn write_key(algorithm: HashAlgorithm, key: &[u8], block: &mut [u8]) {
 
 /// Absorbs the pads of all keys side by side. `start` is where the hash function starts.
 fn absorb_together<const N: usize>(
-    instructions: HashLanes,
+    instructions: Instructions,
     algorithm: HashAlgorithm,
     start: &[u64; 8],
     keys: [&[u8]; N],

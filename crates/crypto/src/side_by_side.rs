@@ -8,8 +8,8 @@
 
 use core::cmp::Reverse;
 
-use crate::HmacKey;
-use crate::backend::lanes::{self, HashLanes, Lane};
+use crate::backend::lanes::{self, Instructions, Lane};
+use crate::{HashLanes, HmacKey};
 
 /// A MAC to be made by [`macs`].
 pub struct Mac<'a> {
@@ -49,7 +49,7 @@ impl Mac<'_> {
 /// Without the feature `hash-lanes`, and on processors other than x86-64, there are none.
 #[must_use]
 pub fn hash_lanes() -> HashLanes {
-    lanes::in_use()
+    lanes::in_use().name()
 }
 
 /// Turns that off for the whole process, or on again: then hashes go one after the other, through AWS-LC alone.
@@ -87,6 +87,7 @@ impl<'a> Job<'a> {
         last: &'a [u8],
         out: &'a mut [u8],
     ) -> Self {
+        assert!(out.len() <= key.algorithm().output_len(), "{} bytes of a MAC", out.len());
         let len = first.iter().chain(parts).chain([&last]).map(|part| part.len()).sum();
         Self { key, first, parts, last, out, len }
     }
@@ -149,7 +150,10 @@ impl<'a> Jobs<'a> {
 
     /// Makes all of them: side by side, if that pays and all are of SHA-384 or SHA-512.
     pub(crate) fn run(&mut self) {
-        let instructions = lanes::in_use();
+        self.run_with(lanes::in_use());
+    }
+
+    pub(crate) fn run_with(&mut self, instructions: Instructions) {
         let jobs = &mut self.places[..self.count];
         let fits = |job: &Job<'_>| job.key.sha512_states().is_some();
         if !lanes::pays(instructions, jobs.len()) || !jobs.iter().flatten().all(fits) {
@@ -163,7 +167,7 @@ impl<'a> Jobs<'a> {
     }
 }
 
-fn together<const N: usize>(instructions: HashLanes, jobs: &mut [Option<Job<'_>>]) {
+fn together<const N: usize>(instructions: Instructions, jobs: &mut [Option<Job<'_>>]) {
     // The longest first, so that those that go on stand together.
     jobs.sort_unstable_by_key(|job| Reverse(job.as_ref().map(Job::blocks)));
     let mut room = [Lane::EMPTY; N];

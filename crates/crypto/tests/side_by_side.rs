@@ -1,5 +1,7 @@
 //! MACs, keys and key material made together are what they are when made alone.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use tercel_crypto::{
     Expansion, Hash, HashAlgorithm, HmacKey, Mac, Prk, Tls12Prf, expand_several, macs,
 };
@@ -27,7 +29,7 @@ fn hmac(algorithm: HashAlgorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
 
 /// Bytes that differ from place to place.
 fn bytes(len: usize, seed: usize) -> Vec<u8> {
-    (0..len).map(|at| (at * 7 + seed * 31 + at * at / 5) as u8).collect()
+    (0..len).map(|at| u8::try_from((at * 7 + seed * 31 + at * at / 5) % 256).unwrap()).collect()
 }
 
 #[test]
@@ -232,6 +234,36 @@ fn outputs_of_the_prf_beside_each_other_are_those_of_rfc_5246() {
                 prf.fill(b"label", &seed_parts, &mut out);
                 assert_eq!(out, expected);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_is_made_together_is_what_is_made_alone(
+        cases in vec((0..8_usize, vec(any::<u8>(), 0..200), vec(vec(any::<u8>(), 0..150), 0..4)), 0..12),
+    ) {
+        // Mostly of one hash function, or nothing would go side by side.
+        let algorithm = |of: usize| match of { 0 => ALL[of], of => ALL[1 + of % 2] };
+        let keys: Vec<_> =
+            cases.iter().map(|(of, key, _)| HmacKey::new(algorithm(*of), key)).collect();
+        let parts: Vec<Vec<&[u8]>> = cases
+            .iter()
+            .map(|(_, _, parts)| parts.iter().map(Vec::as_slice).collect())
+            .collect();
+        let mut outs: Vec<_> =
+            keys.iter().map(|key| vec![0; key.algorithm().output_len()]).collect();
+        let mut all: Vec<_> = keys
+            .iter()
+            .zip(&parts)
+            .zip(&mut outs)
+            .map(|((key, parts), out)| Mac { key, parts, out })
+            .collect();
+        macs(&mut all);
+        for ((of, key, parts), out) in cases.iter().zip(&outs) {
+            prop_assert_eq!(out, &hmac(algorithm(*of), key, &parts.concat()));
         }
     }
 }

@@ -114,33 +114,50 @@ fn part<T, const N: usize>(words: &[T], group: usize) -> &[T; N] {
     words[group * N..].first_chunk().expect("a lane is a whole number of groups")
 }
 
-/// Steps 1 to 3 of FIPS 180-4 6.4.2. The schedule holds the sixteen words that are needed next.
+/// Steps 1 to 3 of FIPS 180-4 6.4.2. The schedule `w` holds the sixteen words that are needed next.
 #[inline(always)]
 fn eighty_rounds<V: Vector<N>, const N: usize>(state: [V; 8], w: &mut [V; 16]) -> [V; 8] {
-    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
-    for (turn, k) in K.iter().enumerate() {
-        // Instead of passing every word on to the next place, the places move on: after eight rounds they are back.
-        for half in [0, 8] {
-            round(a, b, c, &mut d, e, f, g, &mut h, w[half].add_constant(k[half]));
-            round(h, a, b, &mut c, d, e, f, &mut g, w[half + 1].add_constant(k[half + 1]));
-            round(g, h, a, &mut b, c, d, e, &mut f, w[half + 2].add_constant(k[half + 2]));
-            round(f, g, h, &mut a, b, c, d, &mut e, w[half + 3].add_constant(k[half + 3]));
-            round(e, f, g, &mut h, a, b, c, &mut d, w[half + 4].add_constant(k[half + 4]));
-            round(d, e, f, &mut g, h, a, b, &mut c, w[half + 5].add_constant(k[half + 5]));
-            round(c, d, e, &mut f, g, h, a, &mut b, w[half + 6].add_constant(k[half + 6]));
-            round(b, c, d, &mut e, f, g, h, &mut a, w[half + 7].add_constant(k[half + 7]));
-        }
-        if turn + 1 < K.len() {
-            next_sixteen(w);
-        }
+    let [first @ .., last] = &K;
+    let mut state = state;
+    for k in first {
+        state = sixteen_rounds::<V, N, true>(state, w, k);
     }
+    sixteen_rounds::<V, N, false>(state, w, last)
+}
+
+/// Sixteen rounds; with `MORE` to come, the schedule's next words take the places of these.
+///
+/// Instead of passing every word on to the next place, the places move on: after eight rounds they are back.
+#[inline(always)]
+#[rustfmt::skip]
+fn sixteen_rounds<V: Vector<N>, const N: usize, const MORE: bool>(
+    [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h]: [V; 8],
+    w: &mut [V; 16],
+    k: &[u64; 16],
+) -> [V; 8] {
+    round::<V, N, 0, MORE>(a, b, c, &mut d, e, f, g, &mut h, w, k);
+    round::<V, N, 1, MORE>(h, a, b, &mut c, d, e, f, &mut g, w, k);
+    round::<V, N, 2, MORE>(g, h, a, &mut b, c, d, e, &mut f, w, k);
+    round::<V, N, 3, MORE>(f, g, h, &mut a, b, c, d, &mut e, w, k);
+    round::<V, N, 4, MORE>(e, f, g, &mut h, a, b, c, &mut d, w, k);
+    round::<V, N, 5, MORE>(d, e, f, &mut g, h, a, b, &mut c, w, k);
+    round::<V, N, 6, MORE>(c, d, e, &mut f, g, h, a, &mut b, w, k);
+    round::<V, N, 7, MORE>(b, c, d, &mut e, f, g, h, &mut a, w, k);
+    round::<V, N, 8, MORE>(a, b, c, &mut d, e, f, g, &mut h, w, k);
+    round::<V, N, 9, MORE>(h, a, b, &mut c, d, e, f, &mut g, w, k);
+    round::<V, N, 10, MORE>(g, h, a, &mut b, c, d, e, &mut f, w, k);
+    round::<V, N, 11, MORE>(f, g, h, &mut a, b, c, d, &mut e, w, k);
+    round::<V, N, 12, MORE>(e, f, g, &mut h, a, b, c, &mut d, w, k);
+    round::<V, N, 13, MORE>(d, e, f, &mut g, h, a, b, &mut c, w, k);
+    round::<V, N, 14, MORE>(c, d, e, &mut f, g, h, a, &mut b, w, k);
+    round::<V, N, 15, MORE>(b, c, d, &mut e, f, g, h, &mut a, w, k);
     [a, b, c, d, e, f, g, h]
 }
 
-/// One round: `d` becomes the next round's e, and `h` its a.
+/// Round `T` of sixteen: `d` becomes the next round's e, and `h` its a.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, clippy::many_single_char_names)]
-fn round<V: Vector<N>, const N: usize>(
+fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
     a: V,
     b: V,
     c: V,
@@ -149,23 +166,22 @@ fn round<V: Vector<N>, const N: usize>(
     f: V,
     g: V,
     h: &mut V,
-    word: V,
+    w: &mut [V; 16],
+    k: &[u64; 16],
 ) {
     let sum_e = e.rotate::<14, 50>().xor(e.rotate::<18, 46>(), e.rotate::<41, 23>());
     let sum_a = a.rotate::<28, 36>().xor(a.rotate::<34, 30>(), a.rotate::<39, 25>());
-    let t1 = h.add(word).add(e.choose(f, g)).add(sum_e);
-    *d = d.add(t1);
-    *h = t1.add(sum_a).add(a.majority(b, c));
-}
-
-/// The sixteen words of the schedule after these, each in its predecessor's place.
-#[inline(always)]
-fn next_sixteen<V: Vector<N>, const N: usize>(w: &mut [V; 16]) {
-    for t in 0..16 {
-        let (near, far) = (w[(t + 1) % 16], w[(t + 14) % 16]);
+    // T1 of the standard, but for what depends on e, by which the next round waits for this one. Two sums begin with it, so
+    // the compiler leaves it as it is; in one sum it would add the constant last.
+    let early = h.add(w[T].add_constant(k[T]));
+    let choice = e.choose(f, g);
+    *d = d.add(early).add(choice).add(sum_e);
+    *h = early.add(choice).add(sum_e).add(sum_a.add(a.majority(b, c)));
+    if MORE {
+        let (near, far) = (w[(T + 1) % 16], w[(T + 14) % 16]);
         let near = near.rotate::<1, 63>().xor(near.rotate::<8, 56>(), near.shift::<7>());
         let far = far.rotate::<19, 45>().xor(far.rotate::<61, 3>(), far.shift::<6>());
-        w[t] = w[t].add(near).add(w[(t + 9) % 16]).add(far);
+        w[T] = w[T].add(near).add(w[(T + 9) % 16]).add(far);
     }
 }
 
@@ -203,3 +219,44 @@ const K: [[u64; 16]; 5] = [
         0x4cc5_d4be_cb3e_42b6, 0x597f_299c_fc65_7e2a, 0x5fcb_6fab_3ad6_faec, 0x6c44_198c_4a47_5817,
     ],
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::K;
+
+    /// FIPS 180-4 4.2.3: the first 64 bits of the fractional parts of the cube roots of the first eighty primes.
+    #[test]
+    fn the_constants_are_cube_roots_of_primes() {
+        let is_prime = |n: &u64| (2..*n).all(|divisor| n % divisor != 0);
+        let primes = (2..).filter(is_prime);
+        for (k, prime) in K.as_flattened().iter().zip(primes) {
+            let whole = (1..).take_while(|root| root * root * root <= prime).last().unwrap();
+            // The root times 2^64, rounded down: its cube is at most the prime times 2^192, and the next one's is more.
+            let root = u128::from(whole) << 64 | u128::from(*k);
+            let scaled = [prime, 0, 0, 0];
+            assert!(cube(root) <= scaled && scaled < cube(root + 1), "{k:#x} for {prime}");
+        }
+        assert_eq!(K.as_flattened().len(), 80);
+    }
+
+    /// The cube as digits of 64 bits, the most significant first; the number must be less than 2^80.
+    #[allow(clippy::cast_possible_truncation)]
+    fn cube(number: u128) -> [u64; 4] {
+        let digits = |number: u128| [number as u64, (number >> 64) as u64];
+        let mut product = vec![1_u64];
+        for _ in 0..3 {
+            let mut next = vec![0_u64; product.len() + 3];
+            for (i, a) in product.iter().enumerate() {
+                let mut carry = 0_u128;
+                for (j, b) in digits(number).into_iter().chain([0]).enumerate() {
+                    let sum = u128::from(next[i + j]) + u128::from(*a) * u128::from(b) + carry;
+                    next[i + j] = sum as u64;
+                    carry = sum >> 64;
+                }
+            }
+            product = next;
+        }
+        assert!(product[4..].iter().all(|digit| *digit == 0));
+        [product[3], product[2], product[1], product[0]]
+    }
+}

@@ -4,13 +4,16 @@
 //! instruction wrong costs speed then, and not a secret. What it must not know: what lanes are used for. Where to look next:
 //! `rounds.rs` for what is tested.
 
-use super::{HashLanes, Kernel, Lane, kernels};
+use super::{Instructions, Kernel, Lane, kernels};
 use crate::backend::{memory, sha};
 
-/// The instructions if each of their kernels is right in each lane, with each number of lanes; else none.
+/// The first instructions of which each kernel is right in each lane, with each number of lanes; none, if none are.
 ///
 /// `run` is how a kernel is run. Tests have it err.
-pub(super) fn passed(instructions: HashLanes, run: impl Fn(&Kernel, &mut [Lane])) -> HashLanes {
+pub(super) fn first_that_passes(
+    available: impl Iterator<Item = Instructions>,
+    run: impl Fn(&Kernel, &mut [Lane]),
+) -> Instructions {
     // Two inputs: one that is the same in each process, one that nobody could choose.
     let mut known = [Lane::EMPTY; MOST];
     for (index, lane) in (1..).zip(&mut known) {
@@ -27,11 +30,8 @@ pub(super) fn passed(instructions: HashLanes, run: impl Fn(&Kernel, &mut [Lane])
             [&known, &unknown].into_iter().all(|start| agrees(kernel, &start[..count], &run))
         })
     };
-    if is_drawn && kernels(instructions).iter().all(is_right) {
-        instructions
-    } else {
-        HashLanes::None
-    }
+    let mut right = available.filter(|found| kernels(*found).iter().all(is_right));
+    right.next().filter(|_| is_drawn).unwrap_or(Instructions::NONE)
 }
 
 /// The most lanes of any kernel.
