@@ -65,24 +65,32 @@ fn finished(verify_data: &VerifyData) -> [u8; MessageHeader::LENGTH + VERIFY_DAT
     [HandshakeType::FINISHED.0, 0, 0, length, a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
-/// ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
+/// ChangeCipherSpec and Finished. A transcript is given if another Finished is to be made after this. RFC 5246 7.1, 7.4.9
 pub(crate) fn send_finished(
     flow: &mut Flow,
     keys: Keys,
-    verify_data: &[u8],
-    transcript: &mut Transcript,
+    verify_data: &VerifyData,
+    transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
     flow.order(Command::SendChangeCipherSpec)?;
     flow.install_write(keys)?;
-    flow.send(&Finished { verify_data }, transcript)
+    let message = Finished { verify_data };
+    flow.send_with(
+        |out| message.encode(out),
+        |bytes| {
+            if let Some(transcript) = transcript {
+                transcript.add(bytes);
+            }
+        },
+    )
 }
 
-/// The peer's ChangeCipherSpec, then its Finished under the new keys.
+/// The peer's ChangeCipherSpec, then its Finished under the new keys; the transcript as above.
 pub(crate) async fn receive_finished(
     flow: &mut Flow,
     keys: Keys,
-    verify_data: &[u8],
-    transcript: &mut Transcript,
+    verify_data: &VerifyData,
+    transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
     flow.read_change_cipher_spec().await;
     flow.install_read(keys)?;
@@ -91,7 +99,9 @@ pub(crate) async fn receive_finished(
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {
         return Err(Peer::BadFinished.into());
     }
-    transcript.add(message.bytes());
+    if let Some(transcript) = transcript {
+        transcript.add(message.bytes());
+    }
     Ok(())
 }
 

@@ -148,11 +148,11 @@ pub(crate) fn full<'h>(
         }
         let (DirectionKeys { client: write_keys, server: read_keys }, verify_data) =
             main.keys_and_client_finished(randoms, &transcript.digest());
-        auth::send_finished(flow, write_keys, &verify_data, transcript)?;
+        auth::send_finished(flow, write_keys, &verify_data, Some(transcript))?;
         let ticket = resumption::receive_ticket(flow, begun.ticket_promised, transcript).await?;
         let expected = main.server_verify_data(&transcript.digest());
         flow.order(begun.limits)?;
-        auth::receive_finished(flow, read_keys, &expected, transcript).await?;
+        auth::receive_finished(flow, read_keys, &expected, None).await?;
         shown.into_facts(facts);
         resumption::keep_new(config, &promised.session_id, &to, suite, &main, facts, ticket);
         let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);

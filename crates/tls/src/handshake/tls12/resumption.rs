@@ -106,8 +106,8 @@ pub(crate) async fn serve(
     log.log("CLIENT_RANDOM", main.as_bytes());
     let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, expected) =
         auth::abbreviated(&main, &randoms, &mut transcript);
-    auth::send_finished(flow, write_keys, &verify_data, &mut transcript)?;
-    auth::receive_finished(flow, read_keys, &expected, &mut transcript).await?;
+    auth::send_finished(flow, write_keys, &verify_data, None)?;
+    auth::receive_finished(flow, read_keys, &expected, None).await?;
     flow.order(super::server::limits(config, hello))?;
     session.tell(&mut facts);
     let extended = facts.extended_main_secret;
@@ -212,8 +212,8 @@ pub(crate) fn resume<'h>(
         let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
         let (DirectionKeys { client: write_keys, server: read_keys }, expected, verify_data) =
             auth::abbreviated(main, randoms, transcript);
-        auth::receive_finished(flow, read_keys, &expected, transcript).await?;
-        auth::send_finished(flow, write_keys, &verify_data, transcript)?;
+        auth::receive_finished(flow, read_keys, &expected, None).await?;
+        auth::send_finished(flow, write_keys, &verify_data, None)?;
         flow.order(begun.limits)?;
         let extended = facts.extended_main_secret;
         let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);

@@ -175,7 +175,7 @@ fn finish<'h>(
         let digest = sent.transcript.digest();
         let (DirectionKeys { client: read_keys, server: write_keys }, expected) =
             main.keys_and_client_finished(&sent.randoms, &digest);
-        auth::receive_finished(flow, read_keys, &expected, &mut sent.transcript).await?;
+        auth::receive_finished(flow, read_keys, &expected, Some(&mut sent.transcript)).await?;
         let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
         match session {
             NewSession::None => {}
@@ -185,7 +185,7 @@ fn finish<'h>(
             }
         }
         let verify_data = main.server_verify_data(&transcript.digest());
-        auth::send_finished(flow, write_keys, &verify_data, &mut transcript)?;
+        auth::send_finished(flow, write_keys, &verify_data, None)?;
         flow.order(limits)?;
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
