@@ -147,6 +147,10 @@ bench-crypto:
 constant-time:
     tools/constant-time.sh
 
+# What signing several handshakes together would gain a server.
+bench-batch:
+    cargo bench -p tercel-crypto --bench batch
+
 # Sections of RFCs that the source cites and no test does: where a rule may lack its test.
 musts *CRATES="":
     tools/musts.sh {{ CRATES }}
