@@ -143,6 +143,14 @@ lab-page-check:
 bench-crypto:
     cargo bench -p tercel-crypto --features bench-bare --bench wrappers
 
+# Whether a branch or an address depends on what hash lanes hash, under Valgrind.
+constant-time:
+    tools/constant-time.sh
+
+# What signing several handshakes together would gain a server.
+bench-batch:
+    cargo bench -p tercel-crypto --bench batch
+
 # Sections of RFCs that the source cites and no test does: where a rule may lack its test.
 musts *CRATES="":
     tools/musts.sh {{ CRATES }}

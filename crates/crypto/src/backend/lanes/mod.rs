@@ -25,6 +25,8 @@ mod rounds;
 mod self_test;
 #[cfg(test)]
 mod tests;
+#[cfg(all(test, lanes_avx2))]
+mod valgrind;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
