@@ -100,7 +100,12 @@ pub(super) struct Label {
 }
 
 impl Label {
-    #[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "when compiled")]
+    /// For the constants below: what goes wrong here does when this is compiled.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )]
     const fn new(label: &[u8]) -> Self {
         let mut bytes = [0; HEAD];
         bytes[2] = (PREFIX.len() + label.len()) as u8;

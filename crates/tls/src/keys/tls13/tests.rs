@@ -61,11 +61,11 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
     let binder = mac(hash, &derived(hash, &binder_key, "finished", &[]), &hello);
 
     let early = EarlySecret::new(suite, psk);
-    if psk.is_some() {
+    if let Some(psk) = psk {
         // The second time, as after a retry, the salt is there already.
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
-        let alone = EarlySecret::for_binder(suite, psk.unwrap());
+        let alone = EarlySecret::for_binder(suite, psk);
         assert_eq!(*alone.binder(PskKind::Resumption, &hello), *binder);
     }
     let (traffic, exporter) = early.early_secrets(&hello);
