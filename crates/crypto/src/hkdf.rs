@@ -111,7 +111,8 @@ pub struct Expansion<'a> {
 ///
 /// When an expansion's `out` is longer than [`Prk::max_output_len`], or a MAC's has another length than the digest.
 pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
-    if !side_by_side::pays(all.len() + beside.len()) {
+    let count = all.len() + beside.len();
+    if !side_by_side::pays(count) || all.iter().any(|each| each.prk.0.sha512_states().is_none()) {
         all.iter_mut().for_each(|Expansion { prk, info, out }| prk.expand(info, out));
         return macs(beside);
     }
