@@ -57,7 +57,7 @@ impl Mac<'_> {
 
 /// By which instructions SHA-384 and SHA-512 go side by side in this process.
 ///
-/// The first call tests them against AWS-LC, which takes some ten microseconds, and instructions that fail are not used.
+/// The first call tests them against AWS-LC, which takes less than a tenth of a millisecond, and instructions that fail are not used.
 /// Without the feature `hash-lanes`, and on processors other than x86-64, there are none.
 #[must_use]
 pub fn hash_lanes() -> HashLanes {
@@ -78,7 +78,7 @@ pub(crate) fn pays(count: usize) -> bool {
     lanes::pays(lanes::in_use(), count)
 }
 
-/// One of the MACs that [`run`] makes.
+/// A MAC as [`Jobs`] takes it.
 pub(crate) struct Job<'a> {
     key: &'a HmacKey,
     first: [&'a [u8]; 2],
