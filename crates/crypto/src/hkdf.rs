@@ -118,7 +118,7 @@ pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
     }
     // All first blocks, then all second ones of those that have one, and so on.
     for (turn, index) in (1..=255_u8).enumerate() {
-        let index = [index];
+        let (index, mut is_last) = ([index], true);
         let mut jobs = Jobs::new();
         for Expansion { prk, info, out } in &mut *all {
             assert!(out.len() <= prk.max_output_len(), "HKDF-Expand of {} bytes", out.len());
@@ -126,6 +126,7 @@ pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
             let Some((ready, rest)) = out.split_at_mut_checked(turn * hash_len) else { continue };
             let previous = &ready[ready.len().saturating_sub(hash_len)..];
             let len = rest.len().min(hash_len);
+            is_last &= len == rest.len();
             if len > 0 {
                 jobs.push(Job::new(&prk.0, [previous, &[]], info, &index, &mut rest[..len]));
             }
@@ -133,10 +134,10 @@ pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
         if turn == 0 {
             beside.iter_mut().for_each(|mac| jobs.push(mac.job()));
         }
-        if jobs.is_empty() {
+        jobs.run();
+        if is_last {
             break;
         }
-        jobs.run();
     }
 }
 
