@@ -174,7 +174,7 @@ impl<'a> Jobs<'a> {
         } else {
             together::<AT_ONCE>(instructions, jobs);
         }
-        *self = Self::new();
+        self.count = 0;
     }
 }
 

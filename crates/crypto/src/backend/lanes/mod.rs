@@ -149,8 +149,8 @@ fn kernels(instructions: Instructions) -> &'static [Kernel] {
     }
 }
 
-// How these numbers were got: `benches/wrappers.rs` times each kernel against one block by AWS-LC in the same process. On a Zen 5,
-// four lanes of AVX2 take as long as 2.1 blocks, four of AVX-512 as long as 1.4, and eight as long as 1.5 to 1.9.
+// How these numbers were got: `benches/wrappers.rs` times each kernel against one block by AWS-LC in the same process. On a Zen 5
+// the four lanes of AVX2 take as long as 2.2 blocks, the four of AVX-512 as long as 1.4 and its eight as long as 1.5.
 
 #[cfg(lanes_avx2)]
 static AVX2: [Kernel; 1] = [Kernel { least: 3, most: 4, compress: avx2::four }];
