@@ -94,7 +94,7 @@ impl Driver {
         self.records()?.swap_out(out);
         let ended = self.coroutine.resume(&mut self.post);
         let records = self.records()?;
-        let sent = records.end_flight();
+        let sent = records.send_flight();
         records.swap_out(out);
         sent?;
         ended.transpose().map(|ended| ended.is_some())

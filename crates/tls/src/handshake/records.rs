@@ -39,10 +39,11 @@ pub(crate) struct Records {
     window: Window,
     change_cipher_specs: u8,
     warnings_in_a_row: u8,
-    /// Messages that were sent and are not in records yet: those of one flight share records.
-    flight: Vec<u8>,
     /// While the coroutine runs, the caller's buffer.
     out: Vec<u8>,
+    /// Where in it a record begins that is not sealed yet: behind its header are the messages sent last, for those of
+    /// one flight share records.
+    begun: Option<usize>,
 }
 
 /// What an application may send while the handshake goes on.
@@ -55,7 +56,7 @@ pub(crate) enum Window {
     HalfRtt,
 }
 
-/// Room for the messages of most flights.
+/// Room for most flights.
 const FLIGHT: usize = 4096;
 
 /// What [`Records::feed`] got.
@@ -89,8 +90,8 @@ impl Records {
             window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
-            flight: Vec::new(),
             out: Vec::new(),
+            begun: None,
         }
     }
 
@@ -99,12 +100,13 @@ impl Records {
         core::mem::swap(&mut self.out, out);
     }
 
-    /// Where the messages of the next flight are gathered.
-    pub(crate) fn flight(&mut self) -> &mut Vec<u8> {
-        if self.flight.capacity() == 0 {
-            self.flight.reserve(FLIGHT);
+    /// Where the messages of a flight are gathered: they will be sealed where they are.
+    pub(crate) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
+        if self.begun.is_none() {
+            self.out.reserve(FLIGHT);
+            self.begun = Some(self.sender.sealer()?.begin(&mut self.out));
         }
-        &mut self.flight
+        Ok(&mut self.out)
     }
 
     /// Does what a coroutine orders, after what it has sent.
@@ -146,41 +148,38 @@ impl Records {
         Ok(())
     }
 
-    /// Puts the messages gathered into records, the last of this flight. Nobody holds the memory of a flight
-    /// until the next.
-    pub(crate) fn end_flight(&mut self) -> Result<(), Error> {
-        let sent = self.send_flight();
-        self.flight = Vec::new();
+    /// Puts the messages gathered into records.
+    pub(crate) fn send_flight(&mut self) -> Result<(), Error> {
+        let Some(start) = self.begun.take() else { return Ok(()) };
+        let sent = self.seal_flight(start);
+        if sent.is_err() {
+            // What is not sealed must not leave.
+            self.out.truncate(start);
+        }
         sent
     }
 
-    /// Puts the messages gathered into records.
-    fn send_flight(&mut self) -> Result<(), Error> {
-        if self.flight.is_empty() {
-            return Ok(());
-        }
-        let flight = core::mem::take(&mut self.flight);
-        self.seal_messages(&flight)?;
-        self.flight = flight;
-        self.flight.clear();
+    fn seal_flight(&mut self, start: usize) -> Result<(), Error> {
+        self.check_turn()?;
+        let sealer = self.sender.sealer()?;
+        sealer.seal_begun(ContentType::HANDSHAKE, start, &mut self.out)?;
+        sealer.set_header_version([3, 3]);
         Ok(())
     }
 
     /// Puts messages into records, behind those gathered.
     pub(crate) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         self.send_flight()?;
-        self.seal_messages(messages)
-    }
-
-    fn seal_messages(&mut self, messages: &[u8]) -> Result<(), Error> {
-        // The peer has nothing to say before it has this: what waits is out of turn. RFC 9846 2, RFC 5246 7.3
-        if !self.joiner.is_empty() {
-            return Err(Peer::ExcessHandshakeData.into());
-        }
+        self.check_turn()?;
         let sealer = self.sender.sealer()?;
         sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
         sealer.set_header_version([3, 3]);
         Ok(())
+    }
+
+    /// The peer has nothing to say before it has what we send: what waits is out of turn. RFC 9846 2, RFC 5246 7.3
+    fn check_turn(&self) -> Result<(), Error> {
+        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::ExcessHandshakeData.into()) }
     }
 
     /// Seals a fatal alert as the last thing this handshake says.
