@@ -22,6 +22,7 @@ use crate::handshake::hello::group;
 use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
+use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::suite::{Authentication, Suite};
@@ -164,6 +165,18 @@ pub(crate) fn generate(group: NamedGroup) -> Result<(KeyExchange, Few<u8, MAX_SH
 
 /// The longest share of such a group: a point on P-521.
 pub(crate) const MAX_SHARE: usize = 133;
+
+/// The secret that comes of a peer's share in such a group and one of our own, and that.
+pub(crate) fn respond(
+    group: NamedGroup,
+    peer_share: &[u8],
+) -> Result<(SharedSecret, Few<u8, MAX_SHARE>), Error> {
+    let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
+    let mut room = [0; MAX_SHARE];
+    let share = room.get_mut(..algorithm.server_share_len()).ok_or(Local::Encode)?;
+    let shared = KeyExchange::respond_into(algorithm, peer_share, share).map_err(bad_share)?;
+    Ok((shared, Few::joined(0, &[share])))
+}
 
 /// The kind of authentication that a leaf's key serves.
 pub(crate) fn authentication_of(kind: tercel_crypto::KeyKind) -> Authentication {

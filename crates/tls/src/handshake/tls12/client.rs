@@ -31,7 +31,6 @@ use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::record_limits;
-use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::Exporter12;
@@ -310,8 +309,7 @@ fn receive_key_exchange(
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
     verify_signature(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
-    let (exchange, share) = auth::generate(group)?;
-    let shared = exchange.agree(parsed.params.public).map_err(bad_share)?;
+    let (shared, share) = auth::respond(group, parsed.params.public)?;
     Ok((group, shared, share, parsed.algorithm))
 }
 
