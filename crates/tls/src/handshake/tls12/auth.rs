@@ -127,7 +127,10 @@ pub(crate) async fn send_verify(
 ) -> Result<(), Error> {
     let content = transcript.take_messages();
     let signature = signature::sign(flow, credential, scheme, &content).await?;
-    flow.send(&CertificateVerify { algorithm: scheme, signature: &signature }, transcript)
+    flow.send_with(
+        |out| CertificateVerify::encode_signed(scheme, |out| signature.write(out), out),
+        |bytes| transcript.add(bytes),
+    )
 }
 
 /// Checks a client's proof. RFC 5246 7.4.8
@@ -163,9 +166,6 @@ pub(crate) fn generate(group: NamedGroup) -> Result<(KeyExchange, Few<u8, MAX_SH
     Ok((exchange, Few::joined(0, &[share])))
 }
 
-/// The longest share of such a group: a point on P-521.
-pub(crate) const MAX_SHARE: usize = 133;
-
 /// The secret that comes of a peer's share in such a group and one of our own, and that.
 pub(crate) fn respond(
     group: NamedGroup,
@@ -177,6 +177,9 @@ pub(crate) fn respond(
     let shared = KeyExchange::respond_into(algorithm, peer_share, share).map_err(bad_share)?;
     Ok((shared, Few::joined(0, &[share])))
 }
+
+/// The longest share of such a group: a point on P-521.
+pub(crate) const MAX_SHARE: usize = 133;
 
 /// The kind of authentication that a leaf's key serves.
 pub(crate) fn authentication_of(kind: tercel_crypto::KeyKind) -> Authentication {

@@ -319,8 +319,10 @@ async fn send_key_exchange(
 ) -> Result<(), Error> {
     let content = auth::signed_params(randoms, &params);
     let signature = signature::sign(flow, credential, scheme, &content).await?;
-    let message = ServerKeyExchange { params, algorithm: scheme, signature: &signature };
-    flow.send(&message, transcript)
+    flow.send_with(
+        |out| ServerKeyExchange::encode_signed(&params, scheme, |out| signature.write(out), out),
+        |bytes| transcript.add(bytes),
+    )
 }
 
 fn send_certificate_request(
