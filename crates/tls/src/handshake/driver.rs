@@ -18,7 +18,7 @@ use crate::error::{Error, Misuse};
 
 /// A handshake on its way, over records.
 pub(crate) struct Driver {
-    coroutine: Coroutine<Result<(), Error>>,
+    coroutine: Coroutine<Error>,
     /// Absent only while the coroutine runs. The records are in it.
     post: Option<Box<Post>>,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Step {
 }
 
 impl Driver {
-    pub(crate) fn new(side: Side, coroutine: Coroutine<Result<(), Error>>) -> Self {
+    pub(crate) fn new(side: Side, coroutine: Coroutine<Error>) -> Self {
         let post = Box::new(Post::new(Line::Records(Records::new(side))));
         Self { coroutine, post: Some(post) }
     }

@@ -56,15 +56,14 @@ fn size_of_future7<A, B, C, D, E, G, H, F: Future + Send>(
 pub(crate) fn resume_empty(times: usize) {
     let mut post = Some(Box::new(Post::new(Line::Records(Records::new(Side::Server)))));
     let mut flow = Flow::default();
-    let mut coroutine = Coroutine::new(|| async move {
+    let mut coroutine = Coroutine::<()>::new(|| async move {
         loop {
             black_box(flow.read().await);
         }
     });
     let mut joiner = Joiner::default();
     for _ in 0..times {
-        let ended: Option<()> = coroutine.resume(&mut post);
-        black_box(ended);
+        black_box(coroutine.resume(&mut post));
         let Some(letters) = &mut post else { return };
         if letters.wanted == Some(Wanted::Message) {
             joiner.push(&[0; 4]);

@@ -2,6 +2,8 @@
 //!
 //! Must not know: full handshakes. Next: `handshake/resumption.rs`, `handshake/client_session.rs`.
 
+use std::sync::Arc;
+
 use tercel_crypto::Secret;
 use tercel_wire::{
     ClientHello, CompressionMethod, EcPointFormat, HandshakeMessage, HandshakeType, List,
@@ -14,9 +16,10 @@ use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
+use crate::handshake::coroutine::Turn;
 use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
-use crate::handshake::hello::{certificate_type, negotiate};
+use crate::handshake::hello::{Outcome, certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
@@ -184,14 +187,15 @@ pub(crate) fn keep(
 
 /// A client's abbreviated handshake, once the server has given back the id.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-pub(crate) fn resume<'h>(
-    flow: &'h mut Flow,
-    config: &'h ClientConfig,
+pub(crate) fn resume(
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
     to: ClientSessionKey,
     mut session: Box<Session>,
     mut begun: Begun,
-) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+) -> impl Future<Output = Outcome> + Send {
     async move {
+        let (flow, config) = (&mut flow, &*config);
         let suite = begun.suite;
         let (randoms, facts, transcript) =
             (&begun.randoms, &mut begun.facts, &mut begun.transcript);
@@ -226,7 +230,8 @@ pub(crate) fn resume<'h>(
             Some(ticket) => client_session::keep_ticket(config, &to, session, ticket),
             None => client_session::keep(config, &to, session),
         }
-        flow.connect(Established::tls12(begun.facts, exporter, &config.common))
+        flow.connect(Established::tls12(begun.facts, exporter, &config.common))?;
+        Ok(Turn::Over)
     }
 }
 

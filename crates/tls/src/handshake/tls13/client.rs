@@ -22,10 +22,11 @@ use crate::connection::authentication::HandshakeContext;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Peer};
+use crate::handshake::coroutine::Turn;
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::certificate_type;
 use crate::handshake::hello::offer::Offer;
+use crate::handshake::hello::{Outcome, certificate_type};
 use crate::handshake::identity;
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
@@ -38,11 +39,12 @@ use crate::session::state::Session;
 
 /// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
 pub(crate) async fn handshake(
-    flow: &mut Flow,
-    config: &Arc<ClientConfig>,
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
     mut offer: Offer,
     first: Message,
-) -> Result<(), Error> {
+) -> Outcome {
+    let (flow, config) = (&mut flow, &config);
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let offered_early = offer.early_data;
     let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
@@ -150,7 +152,8 @@ pub(crate) async fn handshake(
         tickets,
         answering,
         requesting: None,
-    })
+    })?;
+    Ok(Turn::Over)
 }
 
 /// The key that the server chose: that of a session, or one from outside.

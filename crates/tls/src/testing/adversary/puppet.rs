@@ -35,7 +35,7 @@ pub(super) enum Say {
 pub(super) type Script<'s> = Box<dyn FnMut(usize, Say) -> Vec<Say> + 's>;
 
 pub(super) struct Puppet<'s> {
-    coroutine: Coroutine<Result<(), Error>>,
+    coroutine: Coroutine<Error>,
     post: Option<Box<Post>>,
     script: Script<'s>,
     sealer: Sealer,
@@ -60,10 +60,7 @@ pub(super) enum Outcome {
 
 impl<'s> Puppet<'s> {
     /// A puppet whose protocol is made by `start`.
-    pub(super) fn new(
-        start: impl FnOnce(Flow) -> Coroutine<Result<(), Error>>,
-        script: Script<'s>,
-    ) -> Self {
+    pub(super) fn new(start: impl FnOnce(Flow) -> Coroutine<Error>, script: Script<'s>) -> Self {
         Self {
             coroutine: start(Flow::default()),
             post: Some(Box::new(Post::new(Line::Script(Orders::default())))),
