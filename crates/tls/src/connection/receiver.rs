@@ -18,7 +18,6 @@ use crate::record::opener::{OpenedInto, Opener};
 pub struct Receiver {
     pub(super) opener: Opener,
     pub(super) post: PostHandshake,
-    pub(super) link: Link,
     pub(super) state: State,
     pub(super) tolerate_truncation: bool,
 }
@@ -67,13 +66,8 @@ pub enum Filled {
 }
 
 impl Receiver {
-    pub(crate) fn new(
-        opener: Opener,
-        post: PostHandshake,
-        link: Link,
-        tolerate_truncation: bool,
-    ) -> Self {
-        Self { opener, post, link, state: State::Open, tolerate_truncation }
+    pub(crate) fn new(opener: Opener, post: PostHandshake, tolerate_truncation: bool) -> Self {
+        Self { opener, post, state: State::Open, tolerate_truncation }
     }
 
     /// Opens the next record of application data in `received`, in place.
@@ -195,7 +189,7 @@ impl Receiver {
     }
 
     pub(crate) fn link(&self) -> &Link {
-        &self.link
+        self.post.keys.link()
     }
 
     pub(crate) fn post(&self) -> &PostHandshake {
@@ -241,10 +235,10 @@ impl Receiver {
     /// What is not for the application. Apart from the way of data, which is the shorter for it.
     #[cold]
     fn handle(&mut self, content_type: ContentType, content: &[u8]) -> Result<(), Error> {
-        let after = self.post.handle(content_type, content, &mut self.opener, &self.link);
+        let after = self.post.handle(content_type, content, &mut self.opener);
         if after.map_err(|error| self.fail(error))? == After::Closed {
             self.state = State::Closed;
-            self.link.peer_closed();
+            self.link().peer_closed();
         }
         Ok(())
     }
@@ -252,7 +246,7 @@ impl Receiver {
     #[cold]
     pub(super) fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
-        self.link.fail(error.alert());
+        self.link().fail(error.alert());
         error
     }
 }

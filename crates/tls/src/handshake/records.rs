@@ -13,12 +13,12 @@ use crate::connection::authentication::Authentication;
 use crate::connection::authentication::client::Answering;
 use crate::connection::authentication::requester::CertificateRequester;
 use crate::connection::buffer::Received;
-use crate::connection::link::Link;
+use crate::connection::link::{Link, ReadKeys, WriteKeys};
 use crate::connection::post_handshake::{self, PostHandshake};
 use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
-use crate::error::{Error, Peer};
-use crate::keys::direction::{KeyCell, Keys};
+use crate::error::{Error, Misuse, Peer};
+use crate::keys::direction::Keys;
 use crate::record::frame::Expect;
 use crate::record::joiner::{Joiner, Message};
 use crate::record::limits;
@@ -29,10 +29,11 @@ use crate::record::sealer::Sealer;
 pub(crate) struct Records {
     side: Side,
     version: Option<ProtocolVersion>,
-    sender: Sender,
+    /// This and the keys become the connection's.
+    sender: Option<Sender>,
     opener: Opener,
     joiner: Joiner,
-    read_keys: KeyCell,
+    read_keys: Option<ReadKeys>,
     /// Server: bytes of early data that may still come.
     early_data_left: Option<usize>,
     /// Whether the application may send before the handshake is complete.
@@ -74,18 +75,14 @@ impl Records {
             // A first ClientHello may say 3.1, for the sake of old servers. RFC 9846 5.1
             sealer.set_header_version([3, 1]);
         }
+        let link = Link::default();
         Self {
             side,
             version: None,
-            sender: Sender::new(
-                sealer,
-                ProtocolVersion::TLS1_2,
-                KeyCell::default(),
-                Link::default(),
-            ),
+            sender: Some(Sender::new(sealer, ProtocolVersion::TLS1_2, WriteKeys::on(&link))),
             opener: Opener::new(),
             joiner: Joiner::default(),
-            read_keys: KeyCell::default(),
+            read_keys: Some(ReadKeys::on(&link)),
             early_data_left: None,
             window: Window::Nothing,
             change_cipher_specs: 0,
@@ -104,7 +101,7 @@ impl Records {
     pub(crate) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
         if self.begun.is_none() {
             self.out.reserve(FLIGHT);
-            self.begun = Some(self.sender.sealer()?.begin(&mut self.out));
+            self.begun = Some(at_hand(&mut self.sender)?.sealer()?.begin(&mut self.out));
         }
         Ok(&mut self.out)
     }
@@ -114,7 +111,7 @@ impl Records {
         self.send_flight()?;
         match command {
             Command::SendChangeCipherSpec => {
-                let sealer = self.sender.sealer()?;
+                let sealer = at_hand(&mut self.sender)?.sealer()?;
                 sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut self.out)?;
             }
             Command::Negotiated(version) => self.negotiated(version),
@@ -125,25 +122,25 @@ impl Records {
                     self.opener.set_max_plaintext(bytes);
                 }
                 if let Some(bytes) = write {
-                    self.sender.sealer()?.set_max_fragment(bytes);
+                    at_hand(&mut self.sender)?.sealer()?.set_max_fragment(bytes);
                 }
             }
             Command::ReadEarlyData { limit } => {
                 self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
             }
             Command::WriteEarlyData { secret, limit } => {
-                self.sender.install(Keys::Tls13(secret))?;
-                self.sender.limit_to(limit);
+                at_hand(&mut self.sender)?.install(Keys::Tls13(secret))?;
+                at_hand(&mut self.sender)?.limit_to(limit);
                 self.window = Window::Early;
             }
             Command::AbandonEarlyData => {
-                self.sender.abandon_key();
+                at_hand(&mut self.sender)?.abandon_key();
                 self.window = Window::Nothing;
             }
             Command::HalfRtt => self.window = Window::HalfRtt,
             Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
             Command::StopSkippingEarlyData => self.opener.stop_skipping(),
-            Command::Padding(padding) => self.sender.sealer()?.set_padding(padding),
+            Command::Padding(padding) => at_hand(&mut self.sender)?.sealer()?.set_padding(padding),
         }
         Ok(())
     }
@@ -161,7 +158,7 @@ impl Records {
 
     fn seal_flight(&mut self, start: usize) -> Result<(), Error> {
         self.check_turn()?;
-        let sealer = self.sender.sealer()?;
+        let sealer = at_hand(&mut self.sender)?.sealer()?;
         sealer.seal_begun(ContentType::HANDSHAKE, start, &mut self.out)?;
         sealer.set_header_version([3, 3]);
         Ok(())
@@ -171,7 +168,7 @@ impl Records {
     pub(crate) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         self.send_flight()?;
         self.check_turn()?;
-        let sealer = self.sender.sealer()?;
+        let sealer = at_hand(&mut self.sender)?.sealer()?;
         sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
         sealer.set_header_version([3, 3]);
         Ok(())
@@ -186,13 +183,13 @@ impl Records {
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         let content = [AlertLevel::FATAL.0, alert.0];
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
-        let sealer = self.sender.sealer();
+        let sealer = at_hand(&mut self.sender).and_then(Sender::sealer);
         let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
     }
 
     /// What an application may send through, if it may now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
-        (self.window == window).then_some(&mut self.sender)
+        self.sender.as_mut().filter(|_| self.window == window)
     }
 
     /// Gets what the coroutine waits for out of the records received.
@@ -307,7 +304,7 @@ impl Records {
 
     fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
         self.window = Window::Nothing;
-        self.sender.install(keys)
+        at_hand(&mut self.sender)?.install(keys)
     }
 
     /// A message may not lie across a change of keys. RFC 9846 5.1
@@ -317,10 +314,11 @@ impl Records {
         }
         self.early_data_left = None;
         self.opener.replace(|place| keys.replace(place))?;
-        if keys.is_tls13() && self.side == Side::Server && self.read_keys.get().is_none() {
+        let place = self.read_keys.as_ref().ok_or(Misuse::HandshakeOver)?;
+        if keys.is_tls13() && self.side == Side::Server && place.get().is_none() {
             self.opener.expect_plain_alert();
         }
-        self.read_keys.put(keys);
+        place.put(keys);
         Ok(())
     }
 
@@ -332,26 +330,31 @@ impl Records {
             return Err(Peer::ExcessHandshakeData.into());
         }
         let version = established.facts.version;
-        let link = self.sender.link();
-        let idle = Sender::new(Sealer::new(), version, KeyCell::default(), link.clone());
-        let mut sender = core::mem::replace(&mut self.sender, idle);
+        let over = Misuse::HandshakeOver;
+        let mut sender = self.sender.take().ok_or(over)?;
+        let keys = self.read_keys.take().ok_or(over)?;
         sender.set_version(version);
+        let link = sender.link();
         let opener = core::mem::replace(&mut self.opener, Opener::new());
-        let keys = core::mem::take(&mut self.read_keys);
         let answering = established
             .answering
-            .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));
+            .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(link)))));
         let requester =
-            established.requesting.map(|context| CertificateRequester::new(context.of(&link)));
+            established.requesting.map(|context| CertificateRequester::new(context.of(link)));
         let post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
         let truncation = established.tolerate_truncation;
         Ok(Connection {
             sender,
-            receiver: Receiver::new(opener, post, link, truncation),
+            receiver: Receiver::new(opener, post, truncation),
             facts: established.facts,
             exporter: established.exporter,
             early_exporter: established.early_exporter,
             requester,
         })
     }
+}
+
+/// The sender, until a connection has it; the error is for the compiler.
+fn at_hand(sender: &mut Option<Sender>) -> Result<&mut Sender, Error> {
+    sender.as_mut().ok_or_else(|| Misuse::HandshakeOver.into())
 }
