@@ -66,7 +66,12 @@ impl<E> Coroutine<E> {
     where
         F: Future<Output = Result<Turn<E>, E>> + Send + 'static,
     {
-        Self { sequence: boxed(begin) }
+        Self::of(boxed(begin))
+    }
+
+    /// This sequence.
+    pub(crate) fn of(sequence: Sequence<E>) -> Self {
+        Self { sequence }
     }
 
     /// Runs up to the next wait, or to the end, with the post box in its hands.

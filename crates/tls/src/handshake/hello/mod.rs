@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
-use super::coroutine::{Turn, boxed};
+use super::coroutine::{Sequence, Turn, boxed};
 use super::flow::{Command, Flow, Message, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question};
 use super::{client_session, tls12, tls13};
@@ -26,23 +26,34 @@ use crate::error::{Error, Peer};
 use crate::session::client_store::ClientSessionKey;
 use offer::Offer;
 
-/// A server's handshake, whichever version it turns out to be.
-pub(crate) async fn server(mut flow: Flow, config: Arc<ServerConfig>) -> Outcome {
-    let hello = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
-    let (config, version) = match decide(&config, &hello)? {
-        Some((chosen, version)) => (chosen.unwrap_or(config), version),
-        None => {
-            let config = ask_for_config(&mut flow, &hello).await?;
-            let version = version(&parse_hello(&hello)?, &config)?;
-            (config, version)
+/// A server's handshake with the client that said this, in whichever version it leads to.
+pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequence<Error>, Error> {
+    hello.require(HandshakeType::CLIENT_HELLO)?;
+    Ok(match decide(&config, &hello)? {
+        Some((chosen, version)) => {
+            in_version(version, Flow::default(), chosen.unwrap_or(config), hello)
         }
-    };
-    flow.order(first_limit(&config.common))?;
+        None => boxed(|| of_asked_config(hello)),
+    })
+}
+
+async fn of_asked_config(hello: Message) -> Outcome {
+    let mut flow = Flow::default();
+    let config = ask_for_config(&mut flow, &hello).await?;
+    let version = version(&parse_hello(&hello)?, &config)?;
+    Ok(Turn::Next(in_version(version, flow, config, hello)))
+}
+
+fn in_version(
+    version: ProtocolVersion,
+    flow: Flow,
+    config: Arc<ServerConfig>,
+    hello: Message,
+) -> Sequence<Error> {
     match version {
-        ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await?,
-        _ => tls12::server::handshake(&mut flow, &config, hello).await?,
+        ProtocolVersion::TLS1_3 => boxed(|| tls13::server::handshake(flow, config, hello)),
+        _ => boxed(|| tls12::server::handshake(flow, config, hello)),
     }
-    Ok(Turn::Over)
 }
 
 /// A client's handshake, whichever version the server chooses.
@@ -79,7 +90,7 @@ fn go_on(flow: Flow, config: Arc<ClientConfig>, offer: Offer, message: Message) 
 pub(crate) type Outcome = Result<Turn<Error>, Error>;
 
 /// Our own limit holds from the first record; the peer's comes with its extensions.
-fn first_limit(common: &Common) -> Command {
+pub(crate) fn first_limit(common: &Common) -> Command {
     Command::RecordLimits { read: None, write: Some(common.max_fragment) }
 }
 

@@ -20,10 +20,10 @@ use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
-use crate::handshake::coroutine::boxed;
+use crate::handshake::coroutine::{Turn, boxed};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
+use crate::handshake::hello::{Outcome, certificate_type, first_limit, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::resumption::keep_digest;
@@ -35,12 +35,16 @@ use crate::keys::tls12::{Exporter12, MainSecret12};
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.2.
 pub(crate) async fn handshake(
-    flow: &mut Flow,
-    config: &Arc<ServerConfig>,
+    mut flow: Flow,
+    config: Arc<ServerConfig>,
     message: Message,
-) -> Result<(), Error> {
-    let Some(sent) = answer(flow, config, message).await? else { return Ok(()) };
-    finish(flow, config, sent).await
+) -> Outcome {
+    let (flow, config) = (&mut flow, &config);
+    flow.order(first_limit(&config.common))?;
+    if let Some(sent) = answer(flow, config, message).await? {
+        finish(flow, config, sent).await?;
+    }
+    Ok(Turn::Over)
 }
 
 /// What is needed of the first flight of a full handshake once it is sent.
@@ -65,8 +69,6 @@ async fn answer(
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
     let extended = extended_main_secret(&hello, config)?;
-    // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet, nor
-    // who waits for a client's answer.
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
         let resumed = boxed(|| {
@@ -83,8 +85,8 @@ async fn answer(
         return resumed.await.map(|()| None);
     }
     let sent =
-        boxed(|| send_first_flight(flow, config, &message, &hello, secure_renegotiation, extended));
-    sent.await.map(Some)
+        send_first_flight(flow, config, &message, &hello, secure_renegotiation, extended).await?;
+    Ok(Some(sent))
 }
 
 /// Up to ServerHelloDone.
