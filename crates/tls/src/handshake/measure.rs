@@ -20,9 +20,9 @@ pub(crate) fn future_sizes() -> [(&'static str, usize); 8] {
         ("client-1.2", size_of_future5(tls12::client::full)),
         ("client-1.2-resumed", size_of_future5(tls12::resumption::resume)),
         ("server-1.3", size_of_future3(tls13::server::handshake)),
-        ("server-1.2", size_of_future3(tls12::server::handshake)),
         ("server-1.3-first-flight", size_of_future4(tls13::server::send_first_flight)),
-        ("server-1.2-resumed", size_of_future7(tls12::resumption::serve)),
+        ("server-1.2", size_of_future3(tls12::server::handshake)),
+        ("server-1.2-awaiting", size_of_future3(tls12::server::finish)),
     ]
 }
 
@@ -35,12 +35,6 @@ fn size_of_future4<A, B, C, D, F: Future + Send>(_: impl Fn(A, B, C, D) -> F) ->
 }
 
 fn size_of_future5<A, B, C, D, E, F: Future + Send>(_: impl Fn(A, B, C, D, E) -> F) -> usize {
-    size_of::<F>()
-}
-
-fn size_of_future7<A, B, C, D, E, G, H, F: Future + Send>(
-    _: impl Fn(A, B, C, D, E, G, H) -> F,
-) -> usize {
     size_of::<F>()
 }
 

@@ -4,8 +4,11 @@
 //! Must not know: what they do. Next: `handshake/coroutine.rs`.
 
 use super::adversary::any_scene;
-use crate::handshake::flow::Flow;
+use crate::config::policy::Side;
+use crate::handshake::flow::{Flow, Line, Post, Wanted};
 use crate::handshake::measure::future_sizes;
+use crate::handshake::records::Records;
+use crate::handshake::running::Running;
 use crate::handshake::{Handshake, hello};
 use crate::session::client_store::ClientSessionKey;
 use crate::{Answer, ClientSession, Connection, Next, Question, Receiver, Sender, Stream};
@@ -28,6 +31,15 @@ fn a_handshake_future_is_small() {
     assert!(sizes.iter().all(|(_, size)| (256..=MOST).contains(size)), "{sizes:?}");
     // What is held of everyone who has not said anything yet; a server holds no future for those.
     assert!(measured("client") <= Some(MOST_SILENT), "{sizes:?}");
+}
+
+#[test]
+fn a_server_has_no_future_before_a_hello_is_whole() {
+    let mut running = Running::server(any_scene().server());
+    let mut post = Some(Box::new(Post::new(Line::Records(Records::new(Side::Server)))));
+    assert!(running.resume(&mut post).is_none());
+    assert_eq!(post.unwrap().wanted, Some(Wanted::Message));
+    assert!(matches!(running, Running::Listening(Some(_))));
 }
 
 #[test]

@@ -39,12 +39,12 @@ pub(crate) async fn handshake(
     config: Arc<ServerConfig>,
     message: Message,
 ) -> Outcome {
-    let (flow, config) = (&mut flow, &config);
     flow.order(first_limit(&config.common))?;
-    if let Some(sent) = answer(flow, config, message).await? {
-        finish(flow, config, sent).await?;
+    match answer(&mut flow, &config, message).await? {
+        None => Ok(Turn::Over),
+        // Many may wait for a client's answer, and all but what that needs would be a burden.
+        Some(sent) => Ok(Turn::Next(boxed(|| finish(flow, config, sent)))),
     }
-    Ok(Turn::Over)
 }
 
 /// What is needed of the first flight of a full handshake once it is sent.
@@ -71,18 +71,10 @@ async fn answer(
     let extended = extended_main_secret(&hello, config)?;
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        let resumed = boxed(|| {
-            resumption::serve(
-                flow,
-                config,
-                &hello,
-                message.bytes(),
-                session,
-                random,
-                secure_renegotiation,
-            )
-        });
-        return resumed.await.map(|()| None);
+        let message = message.bytes();
+        resumption::serve(flow, config, &hello, message, session, random, secure_renegotiation)
+            .await?;
+        return Ok(None);
     }
     let sent =
         send_first_flight(flow, config, &message, &hello, secure_renegotiation, extended).await?;
@@ -90,7 +82,7 @@ async fn answer(
 }
 
 /// Up to ServerHelloDone.
-pub(crate) async fn send_first_flight(
+async fn send_first_flight(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     message: &Message,
@@ -159,12 +151,13 @@ pub(crate) async fn send_first_flight(
 
 /// From the client's answer on.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-fn finish<'h>(
-    flow: &'h mut Flow,
-    config: &'h Arc<ServerConfig>,
+pub(crate) fn finish(
+    mut flow: Flow,
+    config: Arc<ServerConfig>,
     mut sent: FirstFlight,
-) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+) -> impl Future<Output = Outcome> + Send {
     async move {
+        let (flow, config) = (&mut flow, &config);
         let shown = receive_client_certificate(flow, config, &mut sent).await?;
         let main = receive_key_exchange(flow, config, &mut sent).await?;
         if let Some(shown) = shown {
@@ -189,7 +182,8 @@ fn finish<'h>(
         flow.order(limits)?;
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
-        flow.connect(Established::tls12(facts, exporter, &config.common))
+        flow.connect(Established::tls12(facts, exporter, &config.common))?;
+        Ok(Turn::Over)
     }
 }
 
