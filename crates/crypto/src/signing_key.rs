@@ -28,6 +28,21 @@ pub trait Signer: Send + Sync {
     /// when signing failed.
     fn sign(&self, algorithm: SignatureAlgorithm, message: &[u8]) -> Result<Vec<u8>, CryptoError>;
 
+    /// As [`Self::sign`], with the signature appended to `out`, which is left as it is after an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::sign`].
+    fn sign_to(
+        &self,
+        algorithm: SignatureAlgorithm,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), CryptoError> {
+        out.extend_from_slice(&self.sign(algorithm, message)?);
+        Ok(())
+    }
+
     /// The public half as a `SubjectPublicKeyInfo`, if it is known.
     fn public_key_spki(&self) -> Option<Vec<u8>>;
 
@@ -118,24 +133,40 @@ impl SigningKey {
         algorithm: SignatureAlgorithm,
         message: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
+        let mut signature = Vec::new();
+        self.sign_to(algorithm, message, &mut signature)?;
+        Ok(signature)
+    }
+
+    /// As [`Self::sign`], with the signature appended to `out`, which is left as it is after an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::sign`].
+    pub fn sign_to(
+        &self,
+        algorithm: SignatureAlgorithm,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), CryptoError> {
         match (&self.inner, algorithm.scheme()) {
             (Inner::Rsa(key), Scheme::Rsa(padding, hash)) => {
-                key.sign(padding, hash, &Hash::digest(hash, &[message]))
+                key.sign(padding, hash, &Hash::digest(hash, &[message]), out)
             }
             (Inner::RsaPss(key, algorithms), Scheme::Rsa(padding, hash))
                 if algorithms.contains(&algorithm) =>
             {
-                key.sign(padding, hash, &Hash::digest(hash, &[message]))
+                key.sign(padding, hash, &Hash::digest(hash, &[message]), out)
             }
-            (Inner::Ec(key), Scheme::Ecdsa(hash)) => key.sign(&Hash::digest(hash, &[message])),
+            (Inner::Ec(key), Scheme::Ecdsa(hash)) => key.sign(&Hash::digest(hash, &[message]), out),
             (Inner::Ed25519(private), Scheme::Ed25519) => {
                 let private = private.as_bytes().try_into().map_err(|_| CryptoError::Internal)?;
-                let mut signature = vec![0; 64];
-                let out = signature.as_mut_slice().try_into().map_err(|_| CryptoError::Internal)?;
-                ed25519::sign(private, message, out)?;
-                Ok(signature)
+                let mut signature = [0; 64];
+                ed25519::sign(private, message, &mut signature)?;
+                out.extend_from_slice(&signature);
+                Ok(())
             }
-            (Inner::MlDsa(key), Scheme::MlDsa(set)) if key.set() == set => key.sign(message),
+            (Inner::MlDsa(key), Scheme::MlDsa(set)) if key.set() == set => key.sign(message, out),
             _ => Err(CryptoError::Unsupported),
         }
     }
@@ -187,6 +218,15 @@ impl Signer for SigningKey {
 
     fn sign(&self, algorithm: SignatureAlgorithm, message: &[u8]) -> Result<Vec<u8>, CryptoError> {
         self.sign(algorithm, message)
+    }
+
+    fn sign_to(
+        &self,
+        algorithm: SignatureAlgorithm,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), CryptoError> {
+        self.sign_to(algorithm, message, out)
     }
 
     fn public_key_spki(&self) -> Option<Vec<u8>> {

@@ -99,9 +99,17 @@ fn every_container_gives_a_key_that_signs_for_its_spki() {
                 assert_eq!(public.verify(algorithm, b"message", &signature), Ok(()));
                 let outcome = public.verify(algorithm, b"massage", &signature);
                 assert_eq!(outcome, Err(CryptoError::Rejected));
+                // Onto the end of what is there, and nothing behind it.
+                let mut out = b"before".to_vec();
+                key.sign_to(algorithm, b"message", &mut out).unwrap();
+                let appended = out.strip_prefix(b"before").unwrap();
+                assert_eq!(public.verify(algorithm, b"message", appended), Ok(()));
             } else {
                 let refused = key.sign(algorithm, b"message").unwrap_err();
                 assert_eq!(refused, CryptoError::Unsupported);
+                let mut out = b"before".to_vec();
+                assert_eq!(key.sign_to(algorithm, b"message", &mut out), Err(refused));
+                assert_eq!(out, b"before");
                 let outcome = public.verify(algorithm, b"message", &[0; 256]);
                 assert_eq!(outcome, Err(CryptoError::Unsupported));
             }

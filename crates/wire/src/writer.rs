@@ -114,6 +114,11 @@ impl<'v> Writer<'v> {
         self.vec16(body);
     }
 
+    /// What `body` appends to the vector itself.
+    pub(crate) fn appended(&mut self, body: impl FnOnce(&mut Vec<u8>)) {
+        body(self.out);
+    }
+
     fn prefixed(&mut self, width: usize, body: impl FnOnce(&mut Self)) {
         let prefix_at = self.out.len();
         self.zeros(width);
@@ -127,6 +132,28 @@ impl<'v> Writer<'v> {
             prefix.copy_from_slice(length); // both are `width` long
         }
     }
+}
+
+/// Appends a handshake message that ends with a signature, which `sign` appends in its place; after an error nothing.
+pub(crate) fn encode_signed<E: From<EncodeError>>(
+    handshake_type: HandshakeType,
+    before: impl FnOnce(&mut Writer<'_>),
+    sign: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    out: &mut Vec<u8>,
+) -> Result<(), E> {
+    let start = out.len();
+    let mut signed = Ok(());
+    let mut w = Writer::new(out);
+    w.handshake(handshake_type, |w| {
+        before(w);
+        w.vec16(|w| w.appended(|out| signed = sign(out)));
+    });
+    let written = w.finish();
+    if signed.is_err() {
+        out.truncate(start);
+    }
+    signed?;
+    Ok(written?)
 }
 
 #[cfg(test)]

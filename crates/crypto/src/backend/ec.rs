@@ -8,8 +8,8 @@ use core::ptr;
 
 use aws_lc_sys as lc;
 
-use super::check;
 use super::handle::Handle;
+use super::{append, check};
 use crate::CryptoError;
 
 /// A curve this crate computes on.
@@ -219,25 +219,26 @@ impl EcKey {
         check(i32::from(usize::try_from(written) == Ok(out.len())), CryptoError::InvalidShare)
     }
 
-    /// An ECDSA signature of a digest, in DER.
-    pub(crate) fn sign(&self, digest: &[u8]) -> Result<Vec<u8>, CryptoError> {
+    /// Appends an ECDSA signature of a digest, in DER.
+    pub(crate) fn sign(&self, digest: &[u8], out: &mut Vec<u8>) -> Result<(), CryptoError> {
         // SAFETY: a valid key.
-        let mut signature = vec![0; unsafe { lc::ECDSA_size(self.key.as_ptr()) }];
-        let mut len = 0;
-        // SAFETY: `digest` with its length; `ECDSA_size` is the most that is written.
-        let code = unsafe {
-            lc::ECDSA_sign(
-                0,
-                digest.as_ptr(),
-                digest.len(),
-                signature.as_mut_ptr(),
-                &raw mut len,
-                self.key.as_ptr(),
-            )
-        };
-        check(code, CryptoError::Internal)?;
-        signature.truncate(len as usize);
-        Ok(signature)
+        let most = unsafe { lc::ECDSA_size(self.key.as_ptr()) };
+        append(out, most, |signature| {
+            let mut len = 0;
+            // SAFETY: `digest` with its length; `ECDSA_size` is the most that is written.
+            let code = unsafe {
+                lc::ECDSA_sign(
+                    0,
+                    digest.as_ptr(),
+                    digest.len(),
+                    signature.as_mut_ptr(),
+                    &raw mut len,
+                    self.key.as_ptr(),
+                )
+            };
+            check(code, CryptoError::Internal)?;
+            Ok(len as usize)
+        })
     }
 
     /// Verifies a DER signature of a digest.

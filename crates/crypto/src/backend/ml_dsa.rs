@@ -7,8 +7,8 @@ use core::ptr;
 
 use aws_lc_sys as lc;
 
-use super::check;
 use super::handle::Handle;
+use super::{append, check};
 use crate::CryptoError;
 
 /// A parameter set of FIPS 204 4.
@@ -88,33 +88,33 @@ impl MlDsaKey {
         if len == out.len() { Ok(out) } else { Err(CryptoError::Internal) }
     }
 
-    /// Signs a message; fresh randomness goes into each signature (FIPS 204 3.4).
-    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, CryptoError> {
+    /// Signs a message and appends the signature; fresh randomness goes into each (FIPS 204 3.4).
+    pub(crate) fn sign(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), CryptoError> {
         let context = message_context()?;
-        let mut signature = vec![0; self.set.signature_len()];
-        let mut len = signature.len();
-        // SAFETY: a fresh context, which takes its own reference to the key; no hash, because the
-        // algorithm has its own; both slices with their lengths.
-        unsafe {
-            let code = lc::EVP_DigestSignInit(
-                context.as_ptr(),
-                ptr::null_mut(),
-                ptr::null(),
-                ptr::null_mut(),
-                self.key.as_ptr(),
-            );
-            check(code, CryptoError::Internal)?;
-            let code = lc::EVP_DigestSign(
-                context.as_ptr(),
-                signature.as_mut_ptr(),
-                &raw mut len,
-                message.as_ptr(),
-                message.len(),
-            );
-            check(code, CryptoError::Internal)?;
-        }
-        signature.truncate(len);
-        Ok(signature)
+        append(out, self.set.signature_len(), |signature| {
+            let mut len = signature.len();
+            // SAFETY: a fresh context, which takes its own reference to the key; no hash, because the
+            // algorithm has its own; both slices with their lengths.
+            unsafe {
+                let code = lc::EVP_DigestSignInit(
+                    context.as_ptr(),
+                    ptr::null_mut(),
+                    ptr::null(),
+                    ptr::null_mut(),
+                    self.key.as_ptr(),
+                );
+                check(code, CryptoError::Internal)?;
+                let code = lc::EVP_DigestSign(
+                    context.as_ptr(),
+                    signature.as_mut_ptr(),
+                    &raw mut len,
+                    message.as_ptr(),
+                    message.len(),
+                );
+                check(code, CryptoError::Internal)?;
+            }
+            Ok(len)
+        })
     }
 
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), CryptoError> {

@@ -66,6 +66,20 @@ fn non_null<T>(pointer: *mut T, error: CryptoError) -> Result<NonNull<T>, Crypto
     NonNull::new(pointer).ok_or_else(|| failed(error))
 }
 
+/// Appends what `write` writes to the front of a room of `most` bytes: as many bytes as it says, or none if it
+/// fails.
+fn append(
+    out: &mut Vec<u8>,
+    most: usize,
+    write: impl FnOnce(&mut [u8]) -> Result<usize, CryptoError>,
+) -> Result<(), CryptoError> {
+    let start = out.len();
+    out.resize(start + most, 0);
+    let written = write(&mut out[start..]);
+    out.truncate(start + *written.as_ref().unwrap_or(&0));
+    written.map(|_| ())
+}
+
 #[cold]
 fn failed(error: CryptoError) -> CryptoError {
     // SAFETY: touches the calling thread's error queue only.

@@ -6,8 +6,8 @@
 
 use aws_lc_sys as lc;
 
-use super::check;
 use super::handle::{Bytes, Handle};
+use super::{append, check};
 use crate::{CryptoError, HashAlgorithm};
 
 /// A padding scheme of RFC 8017. PSS here has a salt as long as the digest and uses one hash
@@ -63,48 +63,50 @@ impl RsaKey {
         padding: Padding,
         hash: HashAlgorithm,
         digest: &[u8],
-    ) -> Result<Vec<u8>, CryptoError> {
+        out: &mut Vec<u8>,
+    ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
         // SAFETY: a valid key.
-        let mut signature = vec![0; unsafe { lc::RSA_size(self.0.as_ptr()) as usize }];
-        let (code, len) = match padding {
-            Padding::Pkcs1 => {
-                let mut len = 0;
-                // SAFETY: `digest` with its length; `RSA_size` is what is written.
-                let code = unsafe {
-                    lc::RSA_sign(
-                        nid(hash),
-                        digest.as_ptr(),
-                        digest.len(),
-                        signature.as_mut_ptr(),
-                        &raw mut len,
-                        self.0.as_ptr(),
-                    )
-                };
-                (code, len as usize)
-            }
-            Padding::Pss => {
-                let mut len = 0;
-                // SAFETY: `digest` and `signature` with their lengths; `md` is static.
-                let code = unsafe {
-                    lc::RSA_sign_pss_mgf1(
-                        self.0.as_ptr(),
-                        &raw mut len,
-                        signature.as_mut_ptr(),
-                        signature.len(),
-                        digest.as_ptr(),
-                        digest.len(),
-                        md(hash),
-                        md(hash),
-                        SALT_LEN_OF_DIGEST,
-                    )
-                };
-                (code, len)
-            }
-        };
-        check(code, CryptoError::Internal)?;
-        signature.truncate(len);
-        Ok(signature)
+        let most = unsafe { lc::RSA_size(self.0.as_ptr()) as usize };
+        append(out, most, |signature| {
+            let (code, len) = match padding {
+                Padding::Pkcs1 => {
+                    let mut len = 0;
+                    // SAFETY: `digest` with its length; `RSA_size` is what is written.
+                    let code = unsafe {
+                        lc::RSA_sign(
+                            nid(hash),
+                            digest.as_ptr(),
+                            digest.len(),
+                            signature.as_mut_ptr(),
+                            &raw mut len,
+                            self.0.as_ptr(),
+                        )
+                    };
+                    (code, len as usize)
+                }
+                Padding::Pss => {
+                    let mut len = 0;
+                    // SAFETY: `digest` and `signature` with their lengths; `md` is static.
+                    let code = unsafe {
+                        lc::RSA_sign_pss_mgf1(
+                            self.0.as_ptr(),
+                            &raw mut len,
+                            signature.as_mut_ptr(),
+                            signature.len(),
+                            digest.as_ptr(),
+                            digest.len(),
+                            md(hash),
+                            md(hash),
+                            SALT_LEN_OF_DIGEST,
+                        )
+                    };
+                    (code, len)
+                }
+            };
+            check(code, CryptoError::Internal)?;
+            Ok(len)
+        })
     }
 
     pub(crate) fn verify(

@@ -72,8 +72,9 @@ impl KeyExchangeAlgorithm {
     }
 }
 
-/// An ephemeral key pair and its share. One box, so it is cheap to move and leaves no copies.
-pub struct KeyExchange(Box<Inner>);
+/// An ephemeral key pair and its share, held inline: to be used up by a function's end, or where it is wiped with what
+/// it lies in.
+pub struct KeyExchange(Inner);
 
 struct Inner {
     algorithm: KeyExchangeAlgorithm,
@@ -120,7 +121,7 @@ impl KeyExchange {
             Some(kem) => Some(generate_kem(kem, halves.kem)?),
             None => None,
         };
-        Ok(Self(Box::new(Inner { algorithm, classic, kem, share: Vec::new() })))
+        Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))
     }
 
     /// The key pair of a published private key, for replaying traces.
@@ -140,7 +141,7 @@ impl KeyExchange {
         };
         let mut share = vec![0; algorithm.client_share_len()];
         let classic = ClassicKey::from_private(classic, private, &mut share)?;
-        Ok(Self(Box::new(Inner { algorithm, classic: Some(classic), kem: None, share })))
+        Ok(Self(Inner { algorithm, classic: Some(classic), kem: None, share }))
     }
 
     /// The algorithm.

@@ -1,16 +1,69 @@
-//! The one link between a connection's two halves: an atomic word.
+//! What the two halves of a connection share: one block of memory, with an atomic word and the keys of each.
 //!
-//! The receiver sets bits, the sender acts on them before its next record.
-//! Must not know: records. Next: [`super::sender`].
+//! The receiver sets bits of the word, the sender acts on them before its next record. Keys stay in their place from
+//! the first to the last, whatever is moved around them: a move would leave a copy behind. Each half reaches its own
+//! keys and no others, so that nobody ever waits for their lock.
+//! Must not know: records. Next: [`super::sender`], `keys/direction.rs`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel_wire::AlertDescription;
 
+use crate::keys::direction::Keys;
+
 /// Shared by sender and receiver.
 #[derive(Clone, Default)]
-pub(crate) struct Link(Arc<AtomicU32>);
+pub(crate) struct Link(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    word: AtomicU32,
+    write: Mutex<Option<Keys>>,
+    read: Mutex<Option<Keys>>,
+}
+
+/// The place of one half's keys, if it has any. They are wiped with it, whatever becomes of the other half.
+pub(crate) struct KeyCell<const WRITES: bool>(Link);
+
+/// What a sender's key is made of.
+pub(crate) type WriteKeys = KeyCell<true>;
+
+/// What a receiver's key is made of.
+pub(crate) type ReadKeys = KeyCell<false>;
+
+impl<const WRITES: bool> KeyCell<WRITES> {
+    /// The place on this link, which no other may have.
+    pub(crate) fn on(link: &Link) -> Self {
+        Self(link.clone())
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.0
+    }
+
+    /// The keys. Let go of them before the place is looked at again.
+    pub(crate) fn get(&self) -> MutexGuard<'_, Option<Keys>> {
+        let Link(shared) = &self.0;
+        let place = if WRITES { &shared.write } else { &shared.read };
+        place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These in place of those before.
+    pub(crate) fn put(&self, keys: Keys) {
+        *self.get() = Some(keys);
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.get() = None;
+    }
+}
+
+impl<const WRITES: bool> Drop for KeyCell<WRITES> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
 
 const UPDATE_REQUESTED: u32 = 1;
 const PEER_CLOSED: u32 = 2;
@@ -30,33 +83,33 @@ pub(crate) struct Signals(u32);
 impl Link {
     /// The peer asked for a key update in our direction. RFC 9846 4.7.3
     pub(crate) fn request_update(&self) {
-        self.0.fetch_or(UPDATE_REQUESTED, Ordering::Release);
+        self.0.word.fetch_or(UPDATE_REQUESTED, Ordering::Release);
     }
 
     /// The peer sent close_notify.
     pub(crate) fn peer_closed(&self) {
-        self.0.fetch_or(PEER_CLOSED, Ordering::Release);
+        self.0.word.fetch_or(PEER_CLOSED, Ordering::Release);
     }
 
     /// The receiver failed; the peer is to be told, if there is something to tell.
     pub(crate) fn fail(&self, alert: Option<AlertDescription>) {
         let alert = alert.map_or(0, |alert| ALERT_PRESENT | u32::from(alert.0) << ALERT_SHIFT);
-        self.0.fetch_or(FAILED | alert, Ordering::Release);
+        self.0.word.fetch_or(FAILED | alert, Ordering::Release);
     }
 
     /// The application had a fatal alert sent.
     pub(crate) fn abort(&self) {
-        self.0.fetch_or(ABORTED, Ordering::Release);
+        self.0.word.fetch_or(ABORTED, Ordering::Release);
     }
 
     /// We asked the peer for a key update.
     pub(crate) fn await_update(&self) {
-        self.0.fetch_or(UPDATE_AWAITED, Ordering::Release);
+        self.0.word.fetch_or(UPDATE_AWAITED, Ordering::Release);
     }
 
     /// The peer updated its key, asked or not.
     pub(crate) fn update_arrived(&self) {
-        self.0.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
+        self.0.word.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
     }
 
     /// Whether both are of one connection.
@@ -66,7 +119,8 @@ impl Link {
 
     /// A link on which these signals are set, of those that a connection goes on with.
     pub(crate) fn from_word(word: u32) -> Option<Self> {
-        (word & !LASTING == 0).then(|| Self(Arc::new(AtomicU32::new(word))))
+        (word & !LASTING == 0)
+            .then(|| Self(Arc::new(Shared { word: AtomicU32::new(word), ..Shared::default() })))
     }
 
     /// Whether there is no signal at all.
@@ -75,12 +129,12 @@ impl Link {
     }
 
     pub(crate) fn signals(&self) -> Signals {
-        Signals(self.0.load(Ordering::Acquire))
+        Signals(self.0.word.load(Ordering::Acquire))
     }
 
     /// The update was made.
     pub(crate) fn update_done(&self) {
-        self.0.fetch_and(!UPDATE_REQUESTED, Ordering::AcqRel);
+        self.0.word.fetch_and(!UPDATE_REQUESTED, Ordering::AcqRel);
     }
 }
 
@@ -114,5 +168,30 @@ impl Signals {
         }
         let [_, _, alert, _] = self.0.to_be_bytes();
         Some((self.0 & ALERT_PRESENT != 0).then_some(AlertDescription(alert)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tercel_wire::CipherSuite;
+
+    use super::*;
+    use crate::keys::suite;
+
+    #[test]
+    fn a_half_s_keys_go_with_it_and_with_nobody_else() {
+        let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
+        let keys = |byte| Keys::from_bytes(suite, &[byte; 32]).unwrap();
+        let link = Link::default();
+        let (write, read) = (WriteKeys::on(&link), ReadKeys::on(&link));
+        write.put(keys(1));
+        read.put(keys(2));
+        assert_eq!(write.get().as_ref().unwrap().as_bytes(), [1; 32]);
+        assert_eq!(read.get().as_ref().unwrap().as_bytes(), [2; 32]);
+        drop(write);
+        assert!(link.0.write.lock().unwrap().is_none());
+        assert!(read.get().is_some());
+        drop(read);
+        assert!(link.0.read.lock().unwrap().is_none());
     }
 }

@@ -54,6 +54,6 @@ impl Connection {
             let secret = keys.and_then(Keys::traffic_secret).ok_or(Misuse::WrongVersion)?;
             Ok::<_, Error>(secret.as_bytes().to_vec())
         };
-        Ok((secret(self.receiver.post().keys())?, secret(self.sender.keys())?))
+        Ok((secret(self.receiver.post().keys().as_ref())?, secret(self.sender.keys().as_ref())?))
     }
 }

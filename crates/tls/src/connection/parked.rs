@@ -29,7 +29,7 @@ impl Sender {
     /// The key is at hand afterwards.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.sealer.protection_mut(), self.keys.get())
+        wake(self.sealer.protection_mut(), || made_again(self.keys.get().as_ref()))
     }
 }
 
@@ -46,7 +46,8 @@ impl Receiver {
     /// The key is at hand afterwards.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.opener.protection_mut(), self.post.keys()).map_err(|error| self.fail(error))
+        wake(self.opener.protection_mut(), || made_again(self.post.keys().as_ref()))
+            .map_err(|error| self.fail(error))
     }
 }
 
@@ -57,10 +58,13 @@ fn park(protection: Option<&mut Protection>) {
 }
 
 #[inline]
-fn wake(protection: Option<&mut Protection>, keys: Option<&Keys>) -> Result<(), Error> {
+fn wake(
+    protection: Option<&mut Protection>,
+    make_again: impl FnOnce() -> Result<Protection, Error>,
+) -> Result<(), Error> {
     match protection {
         Some(protection) if protection.is_parked() => {
-            protection.wake(made_again(keys)?);
+            protection.wake(make_again()?);
             Ok(())
         }
         _ => Ok(()),

@@ -5,7 +5,7 @@
 //! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller;
 //! [`super::authentication`].
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use tercel_pki::Refusal;
 use tercel_wire::{
@@ -15,11 +15,11 @@ use tercel_wire::{
 
 use super::authentication::server::Expecting;
 use super::authentication::{Authentication, Event};
-use super::link::Link;
+use super::link::ReadKeys;
 use super::tickets::TicketTaker;
 use crate::config::policy::Side;
 use crate::error::{Error, Misuse, Peer};
-use crate::keys::direction::{KeyCell, Keys};
+use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
@@ -30,7 +30,7 @@ pub(crate) struct PostHandshake {
     pub(super) side: Side,
     pub(super) version: ProtocolVersion,
     /// Where the key comes from, again after it was parked; in TLS 1.3 the next one too.
-    pub(super) keys: KeyCell,
+    pub(super) keys: ReadKeys,
     /// Client: what takes tickets, if they are wanted.
     pub(super) tickets: Option<Box<TicketTaker>>,
     /// Where certificates may be asked for.
@@ -56,7 +56,7 @@ impl PostHandshake {
     pub(crate) fn new(
         side: Side,
         version: ProtocolVersion,
-        keys: KeyCell,
+        keys: ReadKeys,
         tickets: Option<Box<TicketTaker>>,
         authentication: Option<Box<Authentication>>,
     ) -> Self {
@@ -75,7 +75,7 @@ impl PostHandshake {
         }
     }
 
-    pub(crate) fn keys(&self) -> Option<&Keys> {
+    pub(crate) fn keys(&self) -> MutexGuard<'_, Option<Keys>> {
         self.keys.get()
     }
 
@@ -141,14 +141,13 @@ impl PostHandshake {
         content_type: ContentType,
         content: &[u8],
         opener: &mut Opener,
-        link: &Link,
     ) -> Result<After, Error> {
         match content_type {
             ContentType::ALERT => self.alert(content),
             ContentType::HANDSHAKE => {
                 self.joiner.push(content);
                 while let Some(message) = self.joiner.next()? {
-                    self.message(message.bytes(), opener, link)?;
+                    self.message(message.bytes(), opener)?;
                 }
                 // A large message that has no place need not come whole to be refused: nobody would wait for
                 // the rest of it.
@@ -178,20 +177,23 @@ impl PostHandshake {
         }
     }
 
-    fn message(&mut self, message: &[u8], opener: &mut Opener, link: &Link) -> Result<(), Error> {
+    fn message(&mut self, message: &[u8], opener: &mut Opener) -> Result<(), Error> {
         let kind = HandshakeType(message.first().copied().unwrap_or_default());
         let body = message.get(4..).unwrap_or_default();
         if self.version != ProtocolVersion::TLS1_3 {
             return Err(self.out_of_place(kind));
         }
-        let secret = self.keys.get().and_then(Keys::traffic_secret);
-        if let (Some(authentication), Some(secret)) = (&mut self.authentication, secret) {
-            if authentication.take(kind, message, secret)? {
-                return Ok(());
+        if let Some(authentication) = &mut self.authentication {
+            let keys = self.keys.get();
+            let secret = keys.as_ref().and_then(Keys::traffic_secret);
+            if let Some(secret) = secret {
+                if authentication.take(kind, message, secret)? {
+                    return Ok(());
+                }
             }
         }
         match (kind, self.side) {
-            (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener, link),
+            (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener),
             (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
                 // Who does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
                 let ticket = NewSessionTicket::parse(body)?;
@@ -228,7 +230,7 @@ impl PostHandshake {
         }
     }
 
-    fn key_update(&mut self, body: &[u8], opener: &mut Opener, link: &Link) -> Result<(), Error> {
+    fn key_update(&mut self, body: &[u8], opener: &mut Opener) -> Result<(), Error> {
         let update = KeyUpdate::parse(body)?;
         self.updates_in_a_row = self.updates_in_a_row.saturating_add(1);
         if self.updates_in_a_row > limits::MAX_KEY_UPDATES_IN_A_ROW {
@@ -238,11 +240,13 @@ impl PostHandshake {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
-        let Some(Keys::Tls13(secret)) = self.keys.get_mut() else {
+        let mut keys = self.keys.get();
+        let Some(Keys::Tls13(secret)) = &mut *keys else {
             return Err(Peer::UnexpectedMessage.into());
         };
         *secret = secret.next();
         opener.install(secret.protection()?);
+        let link = self.keys.link();
         link.update_arrived();
         self.updates = self.updates.saturating_add(1);
         // Past the limit a request for an update is ignored. RFC 9846 4.7.3
@@ -299,21 +303,22 @@ pub(crate) fn ignorable(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::link::Link;
 
     #[test]
     fn empty_records_do_not_end_a_row_of_warning_alerts() {
         let mut post = PostHandshake::new(
             Side::Client,
             ProtocolVersion::TLS1_2,
-            KeyCell::default(),
+            ReadKeys::on(&Link::default()),
             None,
             None,
         );
         let warning = [AlertLevel::WARNING.0, AlertDescription::USER_CANCELED.0];
-        let (mut opener, link) = (Opener::new(), Link::default());
+        let mut opener = Opener::new();
         let row = (0..1000).try_for_each(|_| {
             post.application_data(0)?;
-            post.handle(ContentType::ALERT, &warning, &mut opener, &link).map(|_| ())
+            post.handle(ContentType::ALERT, &warning, &mut opener).map(|_| ())
         });
         assert_eq!(row, Err(Peer::TooManyWarningAlerts.into()));
     }

@@ -21,7 +21,6 @@ use crate::session::stored::StoredSession;
 pub struct Receiver {
     pub(super) opener: Opener,
     pub(super) post: PostHandshake,
-    pub(super) link: Link,
     pub(super) state: State,
 }
 
@@ -69,8 +68,8 @@ pub enum Filled {
 }
 
 impl Receiver {
-    pub(crate) fn new(opener: Opener, post: PostHandshake, link: Link) -> Self {
-        Self { opener, post, link, state: State::Open }
+    pub(crate) fn new(opener: Opener, post: PostHandshake) -> Self {
+        Self { opener, post, state: State::Open }
     }
 
     /// Opens the next record of application data in `received`, in place.
@@ -204,7 +203,7 @@ impl Receiver {
     }
 
     pub(crate) fn link(&self) -> &Link {
-        &self.link
+        self.post.keys.link()
     }
 
     pub(crate) fn post(&self) -> &PostHandshake {
@@ -250,10 +249,10 @@ impl Receiver {
     /// What is not for the application. Apart from the way of data, which is the shorter for it.
     #[cold]
     fn handle(&mut self, content_type: ContentType, content: &[u8]) -> Result<(), Error> {
-        let after = self.post.handle(content_type, content, &mut self.opener, &self.link);
+        let after = self.post.handle(content_type, content, &mut self.opener);
         if after.map_err(|error| self.fail(error))? == After::Closed {
             self.state = State::Closed;
-            self.link.peer_closed();
+            self.link().peer_closed();
         }
         Ok(())
     }
@@ -261,7 +260,7 @@ impl Receiver {
     #[cold]
     pub(super) fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
-        self.link.fail(error.alert());
+        self.link().fail(error.alert());
         self.forget_session();
         error
     }
@@ -270,7 +269,7 @@ impl Receiver {
 impl Drop for Receiver {
     /// Of an alert that the application has the sender send, nobody else learns. RFC 5246 7.2.2
     fn drop(&mut self) {
-        if self.link.signals().aborted() {
+        if self.link().signals().aborted() {
             self.forget_session();
         }
     }

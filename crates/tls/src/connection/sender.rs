@@ -2,14 +2,16 @@
 //!
 //! Must not know: sockets, and the receiver but for one atomic word. Next: [`super::receiver`].
 
+use std::sync::MutexGuard;
+
 use tercel_wire::{
     AlertDescription, AlertLevel, ContentType, HandshakeMessage, KeyUpdate, KeyUpdateRequest,
     ProtocolVersion,
 };
 
-use super::link::Link;
+use super::link::{Link, WriteKeys};
 use crate::error::{Error, Local, Misuse};
-use crate::keys::direction::{KeyCell, Keys, NewKeys};
+use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
@@ -19,9 +21,8 @@ pub struct Sender {
     pub(super) sealer: Sealer,
     pub(super) version: ProtocolVersion,
     /// Where the key comes from, again after [`Self::park`]; in TLS 1.3 the next one too.
-    pub(super) keys: KeyCell,
+    pub(super) keys: WriteKeys,
     pub(super) updates: u64,
-    pub(super) link: Link,
     pub(super) state: State,
     /// Client, early data: bytes that may still be sent. RFC 9846 4.3.10
     pub(super) allowance: Option<u32>,
@@ -47,8 +48,8 @@ pub struct Sealed {
 const CONTROL_ROOM: usize = limits::HEADER + 64;
 
 impl Sender {
-    pub(crate) fn new(sealer: Sealer, version: ProtocolVersion, keys: KeyCell, link: Link) -> Self {
-        Self { sealer, version, keys, updates: 0, link, state: State::Open, allowance: None }
+    pub(crate) fn new(sealer: Sealer, version: ProtocolVersion, keys: WriteKeys) -> Self {
+        Self { sealer, version, keys, updates: 0, state: State::Open, allowance: None }
     }
 
     /// A handshake sends through the same value that will be the connection's.
@@ -81,8 +82,8 @@ impl Sender {
         self.allowance = None;
     }
 
-    pub(crate) fn link(&self) -> Link {
-        self.link.clone()
+    pub(crate) fn link(&self) -> &Link {
+        self.keys.link()
     }
 
     /// Seals from the front of `plaintext` into `out`, as many records as fit.
@@ -110,7 +111,7 @@ impl Sender {
     fn is_free(&self) -> bool {
         self.state == State::Open
             && self.allowance.is_none()
-            && self.link.is_quiet()
+            && self.link().is_quiet()
             && self.sealer.is_ready()
     }
 
@@ -217,7 +218,7 @@ impl Sender {
     /// If a cryptographic operation fails.
     pub fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.state == State::Open {
-            self.link.abort();
+            self.link().abort();
             self.alert(AlertLevel::FATAL, alert, out)?;
         }
         Ok(())
@@ -230,11 +231,11 @@ impl Sender {
     /// [`Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool, out: &mut Vec<u8>) -> Result<(), Error> {
         self.require_open()?;
-        if !request || self.link.signals().update_awaited() {
+        if !request || self.link().signals().update_awaited() {
             return self.write_update(KeyUpdateRequest::UPDATE_NOT_REQUESTED, out);
         }
         self.write_update(KeyUpdateRequest::UPDATE_REQUESTED, out)?;
-        self.link.await_update();
+        self.link().await_update();
         Ok(())
     }
 
@@ -244,7 +245,7 @@ impl Sender {
         self.sealer.sequence()
     }
 
-    pub(crate) fn keys(&self) -> Option<&Keys> {
+    pub(crate) fn keys(&self) -> MutexGuard<'_, Option<Keys>> {
         self.keys.get()
     }
 
@@ -256,13 +257,14 @@ impl Sender {
         make: impl FnOnce(&TrafficSecret) -> Result<(Vec<u8>, T), Error>,
         out: &mut Vec<u8>,
     ) -> Result<T, Error> {
-        if !self.link.is(link) {
+        if !self.link().is(link) {
             return Err(Misuse::InvalidArgument.into());
         }
         self.control(out)?;
         self.require_open()?;
         self.wake()?;
-        let secret = self.keys.get().and_then(Keys::traffic_secret);
+        let keys = self.keys.get();
+        let secret = keys.as_ref().and_then(Keys::traffic_secret);
         let (messages, made) = make(secret.ok_or(Misuse::WrongVersion)?)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &messages, out)?;
         Ok(made)
@@ -271,7 +273,7 @@ impl Sender {
     pub(super) fn require_open(&self) -> Result<(), Error> {
         match self.state {
             State::Open => Ok(()),
-            State::Closed if self.link.signals().failed().is_some() => Err(Local::Failed.into()),
+            State::Closed if self.link().signals().failed().is_some() => Err(Local::Failed.into()),
             State::Closed => Err(Local::Closed.into()),
         }
     }
@@ -293,7 +295,7 @@ impl Sender {
 
     /// Whether there is something to say ahead of data.
     pub(super) fn is_pending(&self) -> bool {
-        let signals = self.link.signals();
+        let signals = self.link().signals();
         let tls13 = self.version == ProtocolVersion::TLS1_3;
         let said = signals.failed().is_some()
             || signals.update_requested()
@@ -302,7 +304,7 @@ impl Sender {
     }
 
     fn write_pending(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let signals = self.link.signals();
+        let signals = self.link().signals();
         if let Some(alert) = signals.failed() {
             self.state = State::Closed;
             if let Some(alert) = alert {
@@ -316,7 +318,7 @@ impl Sender {
             return self.alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
         }
         if signals.update_requested() {
-            self.link.update_done();
+            self.link().update_done();
             self.write_update(KeyUpdateRequest::UPDATE_NOT_REQUESTED, out)?;
         } else if self.sealer.key_nearly_spent() && tls13 {
             // A key is replaced before its limit is reached. RFC 9846 5.5
@@ -331,7 +333,8 @@ impl Sender {
             return Err(Local::KeyExhausted.into());
         }
         self.wake()?;
-        let Some(Keys::Tls13(secret)) = self.keys.get_mut() else {
+        let mut keys = self.keys.get();
+        let Some(Keys::Tls13(secret)) = &mut *keys else {
             return Err(Misuse::WrongVersion.into());
         };
         if self.updates >= limits::MAX_KEY_UPDATES {

@@ -112,15 +112,15 @@ impl Connection {
         if sender.is_pending() {
             return Err(Misuse::ControlPending.into());
         }
-        if sender.link.signals().update_awaited() {
+        if sender.link().signals().update_awaited() {
             return Err(Misuse::UpdateAwaited.into());
         }
         let key = |keys: Option<&Keys>, sequence| {
             keys.map(|keys| TrafficKey::new(keys, sequence)).ok_or(Local::Failed)
         };
         Ok((
-            key(sender.keys(), sender.sequence())?,
-            key(receiver.post.keys(), receiver.sequence())?,
+            key(sender.keys().as_ref(), sender.sequence())?,
+            key(receiver.post.keys().as_ref(), receiver.sequence())?,
         ))
     }
 }

@@ -45,32 +45,55 @@ pub(crate) fn boxed<F>(begin: impl FnOnce() -> F) -> Pin<Box<Wiped<F>>> {
     place
 }
 
-/// A sequence that has not ended yet.
-pub(crate) struct Coroutine<T> {
-    sequence: Pin<Box<dyn Future<Output = T> + Send>>,
+/// A sequence in its box.
+pub(crate) type Sequence<E> = Pin<Box<dyn Future<Output = Result<Turn<E>, E>> + Send>>;
+
+/// What a sequence comes to if it does not fail.
+pub(crate) enum Turn<E> {
+    Over,
+    /// Another goes on with what it was given: nobody holds the room of the first any longer.
+    Next(Sequence<E>),
 }
 
-impl<T> Coroutine<T> {
+/// A sequence that has not ended yet.
+pub(crate) struct Coroutine<E> {
+    sequence: Sequence<E>,
+}
+
+impl<E> Coroutine<E> {
     /// The sequence that `begin` makes.
     pub(crate) fn new<F>(begin: impl FnOnce() -> F) -> Self
     where
-        F: Future<Output = T> + Send + 'static,
+        F: Future<Output = Result<Turn<E>, E>> + Send + 'static,
     {
-        Self { sequence: boxed(begin) }
+        Self::of(boxed(begin))
+    }
+
+    /// This sequence.
+    pub(crate) fn of(sequence: Sequence<E>) -> Self {
+        Self { sequence }
     }
 
     /// Runs up to the next wait, or to the end, with the post box in its hands.
-    pub(crate) fn resume(&mut self, post: &mut Option<Box<Post>>) -> Option<T> {
+    pub(crate) fn resume(&mut self, post: &mut Option<Box<Post>>) -> Option<Result<(), E>> {
         if let Some(post) = post.take() {
             pass(post);
         }
         let left_behind = LeftBehind;
-        let polled = self.sequence.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let ended = self.poll();
         core::mem::forget(left_behind);
         *post = receive();
-        match polled {
-            Poll::Ready(value) => Some(value),
-            Poll::Pending => None,
+        ended
+    }
+
+    fn poll(&mut self) -> Option<Result<(), E>> {
+        loop {
+            match self.sequence.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Pending => return None,
+                Poll::Ready(Ok(Turn::Next(sequence))) => self.sequence = sequence,
+                Poll::Ready(Ok(Turn::Over)) => return Some(Ok(())),
+                Poll::Ready(Err(error)) => return Some(Err(error)),
+            }
         }
     }
 }

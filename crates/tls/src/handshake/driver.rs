@@ -6,10 +6,10 @@
 use tercel_pki::Refusal;
 use tercel_wire::AlertDescription;
 
-use super::coroutine::Coroutine;
 use super::flow::{Line, Post, Wanted};
 use super::question::{Answer, Question};
 use super::records::{Fed, Records, Window};
+use super::running::Running;
 use crate::config::policy::Side;
 use crate::connection::Connection;
 use crate::connection::buffer::Received;
@@ -18,7 +18,7 @@ use crate::error::{Error, Misuse};
 
 /// A handshake on its way, over records.
 pub(crate) struct Driver {
-    coroutine: Coroutine<Result<(), Error>>,
+    running: Running,
     /// Absent only while the coroutine runs. The records are in it.
     post: Option<Box<Post>>,
 }
@@ -32,9 +32,9 @@ pub(crate) enum Step {
 }
 
 impl Driver {
-    pub(crate) fn new(side: Side, coroutine: Coroutine<Result<(), Error>>) -> Self {
+    pub(crate) fn new(side: Side, running: Running) -> Self {
         let post = Box::new(Post::new(Line::Records(Records::new(side))));
-        Self { coroutine, post: Some(post) }
+        Self { running, post: Some(post) }
     }
 
     pub(crate) fn advance(
@@ -92,9 +92,9 @@ impl Driver {
     /// leaves to be sent. Whether it has ended.
     fn resume(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         self.records()?.swap_out(out);
-        let ended = self.coroutine.resume(&mut self.post);
+        let ended = self.running.resume(&mut self.post);
         let records = self.records()?;
-        let sent = records.end_flight();
+        let sent = records.send_flight();
         records.swap_out(out);
         sent?;
         ended.transpose().map(|ended| ended.is_some())

@@ -128,12 +128,12 @@ impl Line {
         }
     }
 
-    /// Where the messages of the next flight are gathered.
-    fn flight(&mut self) -> &mut Vec<u8> {
+    /// Where the messages of a flight are gathered, behind whatever is there.
+    fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
         match self {
             Self::Records(records) => records.flight(),
             #[cfg(test)]
-            Self::Script(script) => &mut script.flight,
+            Self::Script(script) => Ok(&mut script.flight),
         }
     }
 
@@ -221,9 +221,13 @@ impl Flow {
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
         see: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
-        let flight = self.post()?.line.flight();
+        let flight = self.post()?.line.flight()?;
         let start = flight.len();
-        write(flight).map_err(Into::into)?;
+        if let Err(error) = write(flight) {
+            // Half a message must not leave.
+            flight.truncate(start);
+            return Err(error.into());
+        }
         see(flight.get(start..).unwrap_or_default());
         Ok(())
     }

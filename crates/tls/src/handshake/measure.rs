@@ -19,19 +19,11 @@ pub(crate) fn future_sizes() -> [(&'static str, usize); 8] {
         ("client-1.3", size_of_future4(tls13::client::handshake)),
         ("client-1.2", size_of_future5(tls12::client::full)),
         ("client-1.2-resumed", size_of_future5(tls12::resumption::resume)),
-        ("server", size_of_future2(hello::server)),
+        ("server-1.3", size_of_future3(tls13::server::handshake)),
         ("server-1.3-first-flight", size_of_future4(tls13::server::send_first_flight)),
-        ("server-1.2-first-flight", size_of_future6(tls12::server::send_first_flight)),
-        ("server-1.2-resumed", size_of_future7(tls12::resumption::serve)),
+        ("server-1.2", size_of_future3(tls12::server::handshake)),
+        ("server-1.2-awaiting", size_of_future3(tls12::server::finish)),
     ]
-}
-
-fn size_of_future2<A, B, F: Future + Send>(_: impl Fn(A, B) -> F) -> usize {
-    size_of::<F>()
-}
-
-fn size_of_future6<A, B, C, D, E, G, F: Future + Send>(_: impl Fn(A, B, C, D, E, G) -> F) -> usize {
-    size_of::<F>()
 }
 
 fn size_of_future3<A, B, C, F: Future + Send>(_: impl Fn(A, B, C) -> F) -> usize {
@@ -46,25 +38,18 @@ fn size_of_future5<A, B, C, D, E, F: Future + Send>(_: impl Fn(A, B, C, D, E) ->
     size_of::<F>()
 }
 
-fn size_of_future7<A, B, C, D, E, G, H, F: Future + Send>(
-    _: impl Fn(A, B, C, D, E, G, H) -> F,
-) -> usize {
-    size_of::<F>()
-}
-
 /// What the coroutine costs by itself: a poll, the post box there and back, a message in.
 pub(crate) fn resume_empty(times: usize) {
     let mut post = Some(Box::new(Post::new(Line::Records(Records::new(Side::Server)))));
     let mut flow = Flow::default();
-    let mut coroutine = Coroutine::new(|| async move {
+    let mut coroutine = Coroutine::<()>::new(|| async move {
         loop {
             black_box(flow.read().await);
         }
     });
     let mut joiner = Joiner::default();
     for _ in 0..times {
-        let ended: Option<()> = coroutine.resume(&mut post);
-        black_box(ended);
+        black_box(coroutine.resume(&mut post));
         let Some(letters) = &mut post else { return };
         if letters.wanted == Some(Wanted::Message) {
             joiner.push(&[0; 4]);

@@ -19,6 +19,7 @@ pub(crate) mod question;
 pub(crate) mod record_limits;
 pub(crate) mod records;
 pub(crate) mod resumption;
+pub(crate) mod running;
 pub(crate) mod signature;
 pub(crate) mod tls12;
 pub(crate) mod tls13;
@@ -40,11 +41,10 @@ use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
 use crate::session::client_store::ClientSessionKey;
-use coroutine::Coroutine;
 use driver::{Driver, Step};
-use flow::Flow;
 use question::{Answer, Question};
 use records::Window;
+use running::Running;
 
 /// A handshake under way.
 ///
@@ -130,8 +130,8 @@ impl Handshake {
         port: Option<u16>,
     ) -> Self {
         let to = ClientSessionKey::new(server, port, config.resumption.context);
-        let coroutine = Coroutine::new(|| hello::client(Flow::default(), config, to));
-        Self::new(Side::Client, Stage::UnderWay(Driver::new(Side::Client, coroutine)))
+        let driver = Driver::new(Side::Client, Running::client(config, to));
+        Self::new(Side::Client, Stage::UnderWay(driver))
     }
 
     /// A server's handshake with whoever connected. It takes no memory before something was received.
@@ -288,7 +288,7 @@ impl core::fmt::Debug for Handshake {
 }
 
 fn begin_server(config: Arc<ServerConfig>) -> Driver {
-    Driver::new(Side::Server, Coroutine::new(|| hello::server(Flow::default(), config)))
+    Driver::new(Side::Server, Running::server(config))
 }
 
 fn ends_with_tickets(side: Side, connection: &Connection) -> bool {

@@ -16,12 +16,12 @@ use crate::connection::authentication::Authentication;
 use crate::connection::authentication::client::Answering;
 use crate::connection::authentication::requester::CertificateRequester;
 use crate::connection::buffer::Received;
-use crate::connection::link::Link;
+use crate::connection::link::{Link, ReadKeys, WriteKeys};
 use crate::connection::post_handshake::{self, PostHandshake};
 use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
-use crate::error::{Error, Peer};
-use crate::keys::direction::{KeyCell, Keys, NewKeys};
+use crate::error::{Error, Misuse, Peer};
+use crate::keys::direction::{Keys, NewKeys};
 use crate::record::frame::Expect;
 use crate::record::joiner::{Joiner, Message};
 use crate::record::limits;
@@ -33,10 +33,11 @@ use crate::session::stored::StoredSession;
 pub(crate) struct Records {
     side: Side,
     version: Option<ProtocolVersion>,
-    sender: Sender,
+    /// This and the keys become the connection's.
+    sender: Option<Sender>,
     opener: Opener,
     joiner: Joiner,
-    read_keys: KeyCell,
+    read_keys: Option<ReadKeys>,
     /// Server: bytes of early data that may still come.
     early_data_left: Option<usize>,
     /// Whether the application may send before the handshake is complete.
@@ -45,10 +46,11 @@ pub(crate) struct Records {
     warnings_in_a_row: u8,
     /// TLS 1.2: for a session that is being resumed.
     stored: Option<Arc<StoredSession>>,
-    /// Messages that were sent and are not in records yet: those of one flight share records.
-    flight: Vec<u8>,
     /// While the coroutine runs, the caller's buffer.
     out: Vec<u8>,
+    /// Where in it a record begins that is not sealed yet: behind its header are the messages sent last, for those of
+    /// one flight share records.
+    begun: Option<usize>,
 }
 
 /// What an application may send while the handshake goes on.
@@ -61,7 +63,7 @@ pub(crate) enum Window {
     HalfRtt,
 }
 
-/// Room for the messages of most flights.
+/// Room for most flights.
 const FLIGHT: usize = 4096;
 
 /// What [`Records::feed`] got.
@@ -79,25 +81,21 @@ impl Records {
             // A first ClientHello may say 3.1, for the sake of old servers. RFC 9846 5.1
             sealer.set_header_version([3, 1]);
         }
+        let link = Link::default();
         Self {
             side,
             version: None,
-            sender: Sender::new(
-                sealer,
-                ProtocolVersion::TLS1_2,
-                KeyCell::default(),
-                Link::default(),
-            ),
+            sender: Some(Sender::new(sealer, ProtocolVersion::TLS1_2, WriteKeys::on(&link))),
             opener: Opener::new(),
             joiner: Joiner::default(),
-            read_keys: KeyCell::default(),
+            read_keys: Some(ReadKeys::on(&link)),
             early_data_left: None,
             window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
             stored: None,
-            flight: Vec::new(),
             out: Vec::new(),
+            begun: None,
         }
     }
 
@@ -106,12 +104,13 @@ impl Records {
         core::mem::swap(&mut self.out, out);
     }
 
-    /// Where the messages of the next flight are gathered.
-    pub(crate) fn flight(&mut self) -> &mut Vec<u8> {
-        if self.flight.capacity() == 0 {
-            self.flight.reserve(FLIGHT);
+    /// Where the messages of a flight are gathered: they will be sealed where they are.
+    pub(crate) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
+        if self.begun.is_none() {
+            self.out.reserve(FLIGHT);
+            self.begun = Some(at_hand(&mut self.sender)?.sealer()?.begin(&mut self.out));
         }
-        &mut self.flight
+        Ok(&mut self.out)
     }
 
     /// Does what a coroutine orders, after what it has sent.
@@ -119,7 +118,7 @@ impl Records {
         self.send_flight()?;
         match command {
             Command::SendChangeCipherSpec => {
-                let sealer = self.sender.sealer()?;
+                let sealer = at_hand(&mut self.sender)?.sealer()?;
                 sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut self.out)?;
             }
             Command::Negotiated(version) => self.negotiated(version),
@@ -130,64 +129,61 @@ impl Records {
                     self.opener.set_max_plaintext(bytes);
                 }
                 if let Some(bytes) = write {
-                    self.sender.sealer()?.set_max_fragment(bytes);
+                    at_hand(&mut self.sender)?.sealer()?.set_max_fragment(bytes);
                 }
             }
             Command::ReadEarlyData { limit } => {
                 self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
             }
             Command::WriteEarlyData { secret, limit } => {
-                self.sender.install(Keys::Tls13(secret).into())?;
-                self.sender.limit_to(limit);
+                at_hand(&mut self.sender)?.install(Keys::Tls13(secret).into())?;
+                at_hand(&mut self.sender)?.limit_to(limit);
                 self.window = Window::Early;
             }
             Command::AbandonEarlyData => {
-                self.sender.abandon_key();
+                at_hand(&mut self.sender)?.abandon_key();
                 self.window = Window::Nothing;
             }
             Command::HalfRtt => self.window = Window::HalfRtt,
             Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
             Command::StopSkippingEarlyData => self.opener.stop_skipping(),
-            Command::Padding(padding) => self.sender.sealer()?.set_padding(padding),
+            Command::Padding(padding) => at_hand(&mut self.sender)?.sealer()?.set_padding(padding),
         }
         Ok(())
     }
 
-    /// Puts the messages gathered into records, the last of this flight. Nobody holds the memory of a flight
-    /// until the next.
-    pub(crate) fn end_flight(&mut self) -> Result<(), Error> {
-        let sent = self.send_flight();
-        self.flight = Vec::new();
+    /// Puts the messages gathered into records.
+    pub(crate) fn send_flight(&mut self) -> Result<(), Error> {
+        let Some(start) = self.begun.take() else { return Ok(()) };
+        let sent = self.seal_flight(start);
+        if sent.is_err() {
+            // What is not sealed must not leave.
+            self.out.truncate(start);
+        }
         sent
     }
 
-    /// Puts the messages gathered into records.
-    fn send_flight(&mut self) -> Result<(), Error> {
-        if self.flight.is_empty() {
-            return Ok(());
-        }
-        let flight = core::mem::take(&mut self.flight);
-        self.seal_messages(&flight)?;
-        self.flight = flight;
-        self.flight.clear();
+    fn seal_flight(&mut self, start: usize) -> Result<(), Error> {
+        self.check_turn()?;
+        let sealer = at_hand(&mut self.sender)?.sealer()?;
+        sealer.seal_begun(ContentType::HANDSHAKE, start, &mut self.out)?;
+        sealer.set_header_version([3, 3]);
         Ok(())
     }
 
     /// Puts messages into records, behind those gathered.
     pub(crate) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         self.send_flight()?;
-        self.seal_messages(messages)
-    }
-
-    fn seal_messages(&mut self, messages: &[u8]) -> Result<(), Error> {
-        // The peer has nothing to say before it has this: what waits is out of turn. RFC 9846 2, RFC 5246 7.3
-        if !self.joiner.is_empty() {
-            return Err(Peer::ExcessHandshakeData.into());
-        }
-        let sealer = self.sender.sealer()?;
+        self.check_turn()?;
+        let sealer = at_hand(&mut self.sender)?.sealer()?;
         sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
         sealer.set_header_version([3, 3]);
         Ok(())
+    }
+
+    /// The peer has nothing to say before it has what we send: what waits is out of turn. RFC 9846 2, RFC 5246 7.3
+    fn check_turn(&self) -> Result<(), Error> {
+        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::ExcessHandshakeData.into()) }
     }
 
     /// Seals a fatal alert as the last thing this handshake says.
@@ -195,13 +191,13 @@ impl Records {
         self.forget_session();
         let content = [AlertLevel::FATAL.0, alert.0];
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
-        let sealer = self.sender.sealer();
+        let sealer = at_hand(&mut self.sender).and_then(Sender::sealer);
         let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
     }
 
     /// What an application may send through, if it may now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
-        (self.window == window).then_some(&mut self.sender)
+        self.sender.as_mut().filter(|_| self.window == window)
     }
 
     /// Gets what the coroutine waits for out of the records received.
@@ -317,7 +313,7 @@ impl Records {
 
     fn install_write(&mut self, keys: NewKeys) -> Result<(), Error> {
         self.window = Window::Nothing;
-        self.sender.install(keys)
+        at_hand(&mut self.sender)?.install(keys)
     }
 
     /// A message may not lie across a change of keys. RFC 9846 5.1
@@ -328,10 +324,11 @@ impl Records {
         self.early_data_left = None;
         self.opener.replace(|place| keys.replace(place))?;
         let keys = keys.into_keys();
-        if keys.is_tls13() && self.side == Side::Server && self.read_keys.get().is_none() {
+        let place = self.read_keys.as_ref().ok_or(Misuse::HandshakeOver)?;
+        if keys.is_tls13() && self.side == Side::Server && place.get().is_none() {
             self.opener.expect_plain_alert();
         }
-        self.read_keys.put(keys);
+        place.put(keys);
         Ok(())
     }
 
@@ -355,20 +352,20 @@ impl Records {
             return Err(Peer::ExcessHandshakeData.into());
         }
         let version = established.facts.version;
-        let link = self.sender.link();
-        let idle = Sender::new(Sealer::new(), version, KeyCell::default(), link.clone());
-        let mut sender = core::mem::replace(&mut self.sender, idle);
+        let over = Misuse::HandshakeOver;
+        let mut sender = self.sender.take().ok_or(over)?;
+        let keys = self.read_keys.take().ok_or(over)?;
         sender.set_version(version);
+        let link = sender.link();
         let opener = core::mem::replace(&mut self.opener, Opener::new());
-        let keys = core::mem::take(&mut self.read_keys);
         let answering = established
             .answering
-            .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));
+            .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(link)))));
         let requester =
-            established.requesting.map(|context| CertificateRequester::new(context.of(&link)));
+            established.requesting.map(|context| CertificateRequester::new(context.of(link)));
         let mut post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
         post.tolerate_truncation = established.tolerate_truncation;
-        let mut receiver = Receiver::new(opener, post, link);
+        let mut receiver = Receiver::new(opener, post);
         receiver.forget_on_alert(self.stored.take());
         Ok(Connection {
             sender,
@@ -379,4 +376,9 @@ impl Records {
             requester,
         })
     }
+}
+
+/// The sender, until a connection has it; the error is for the compiler.
+fn at_hand(sender: &mut Option<Sender>) -> Result<&mut Sender, Error> {
+    sender.as_mut().ok_or_else(|| Misuse::HandshakeOver.into())
 }

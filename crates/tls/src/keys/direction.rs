@@ -128,37 +128,6 @@ impl From<Keys> for NewKeys {
     }
 }
 
-/// The keys of a direction, if it has any: in one place from the first to the last, whatever is moved around them. A
-/// move would leave a copy behind.
-#[derive(Default)]
-pub(crate) struct KeyCell(Option<Box<Keys>>);
-
-impl KeyCell {
-    pub(crate) fn of(keys: Keys) -> Self {
-        Self(Some(Box::new(keys)))
-    }
-
-    /// These in place of those before.
-    pub(crate) fn put(&mut self, keys: Keys) {
-        match &mut self.0 {
-            Some(cell) => **cell = keys,
-            none => *none = Some(Box::new(keys)),
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.0 = None;
-    }
-
-    pub(crate) fn get(&self) -> Option<&Keys> {
-        self.0.as_deref()
-    }
-
-    pub(crate) fn get_mut(&mut self) -> Option<&mut Keys> {
-        self.0.as_deref_mut()
-    }
-}
-
 /// One direction's write_key and write_iv. RFC 9846 7.3, RFC 5246 6.3
 pub(crate) struct WriteKey {
     algorithm: AeadAlgorithm,

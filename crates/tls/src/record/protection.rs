@@ -54,6 +54,39 @@ pub(crate) struct Protection {
     algorithm: AeadAlgorithm,
 }
 
+/// The text of both ways to seal, by what is to be done with key, nonce, additional data and the place of the
+/// ciphertext. A closure would not be inlined, at the price of 60 instructions for each record.
+macro_rules! seal_with {
+    (
+        $this:ident, $content_type:ident, $length:expr, $out:ident,
+        |$key:ident, $nonce:ident, $aad:ident, $body:ident| $seal:block
+    ) => {
+        let ($key, sequence) = ($this.key.as_ref().ok_or(PARKED)?, $this.sequence);
+        $this.sequence = next_sequence(sequence)?;
+        let (header, $body) =
+            $out.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
+        match $this.construction {
+            Construction::Tls13 => {
+                let ($nonce, $aad) = (&xor_nonce(&$this.iv, sequence), &*header);
+                $seal
+            }
+            Construction::Tls12ChaCha => {
+                let $nonce = &xor_nonce(&$this.iv, sequence);
+                let $aad = &tls12_aad(sequence, $content_type, $length);
+                $seal
+            }
+            Construction::Tls12Gcm => {
+                let (explicit, $body) =
+                    $body.split_first_chunk_mut::<EXPLICIT_NONCE>().ok_or(Local::Encode)?;
+                *explicit = sequence.to_be_bytes();
+                let $nonce = &explicit_nonce(&$this.iv, *explicit);
+                let $aad = &tls12_aad(sequence, $content_type, $length);
+                $seal
+            }
+        };
+    };
+}
+
 impl Protection {
     pub(crate) fn tls13(algorithm: AeadAlgorithm, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
         Self::new(algorithm, Construction::Tls13, key, iv)
@@ -134,6 +167,14 @@ impl Protection {
         }
     }
 
+    /// Bytes between the header of a record and its ciphertext.
+    pub(crate) fn head(&self) -> usize {
+        match self.construction {
+            Construction::Tls13 | Construction::Tls12ChaCha => 0,
+            Construction::Tls12Gcm => EXPLICIT_NONCE,
+        }
+    }
+
     /// Records protected so far.
     pub(crate) fn sequence(&self) -> u64 {
         self.sequence
@@ -168,29 +209,24 @@ impl Protection {
         inner: &[u8],
         out: &mut [u8],
     ) -> Result<(), Error> {
-        let (key, sequence) = (self.key.as_ref().ok_or(PARKED)?, self.sequence);
-        self.sequence = next_sequence(sequence)?;
-        let (header, body) =
-            out.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
-        match self.construction {
-            Construction::Tls13 => {
-                let nonce = xor_nonce(&self.iv, sequence);
-                key.seal(&nonce, header, plaintext, inner, body)?;
-            }
-            Construction::Tls12ChaCha => {
-                let nonce = xor_nonce(&self.iv, sequence);
-                let aad = tls12_aad(sequence, content_type, plaintext.len());
-                key.seal(&nonce, &aad, plaintext, &[], body)?;
-            }
-            Construction::Tls12Gcm => {
-                let (explicit, body) =
-                    body.split_first_chunk_mut::<EXPLICIT_NONCE>().ok_or(Local::Encode)?;
-                *explicit = sequence.to_be_bytes();
-                let nonce = explicit_nonce(&self.iv, *explicit);
-                let aad = tls12_aad(sequence, content_type, plaintext.len());
-                key.seal(&nonce, &aad, plaintext, &[], body)?;
-            }
-        }
+        seal_with!(self, content_type, plaintext.len(), out, |key, nonce, aad, body| {
+            key.seal(nonce, aad, plaintext, inner, body)?
+        });
+        Ok(())
+    }
+
+    /// The same with a plaintext of this length that lies in `out` already, where it is sealed:
+    /// [`Self::head`] bytes behind the header.
+    pub(crate) fn seal_in_place(
+        &mut self,
+        content_type: ContentType,
+        length: usize,
+        inner: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        seal_with!(self, content_type, length, out, |key, nonce, aad, body| {
+            key.seal_in_place(nonce, aad, body, length, inner)?
+        });
         Ok(())
     }
 

@@ -153,6 +153,44 @@ impl Sealer {
         Ok(())
     }
 
+    /// Makes room at the end of `out` for what stands before the plaintext of a record, which may be appended
+    /// piece by piece: where the record begins.
+    pub(crate) fn begin(&self, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        out.resize(start.saturating_add(self.head()), 0);
+        start
+    }
+
+    /// Seals what was appended behind such a room: where it lies, unless it is too much for one record. Of nothing
+    /// no record is made, and after an error it is for the caller to remove what is left.
+    pub(crate) fn seal_begun(
+        &mut self,
+        content_type: ContentType,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let body = start.saturating_add(self.head());
+        let length = out.len().saturating_sub(body);
+        if length > usize::from(self.max_fragment) {
+            let plaintext = out.split_off(body);
+            out.truncate(start);
+            return self.seal_to(content_type, &plaintext, out);
+        }
+        if length == 0 {
+            out.truncate(start);
+            return Ok(());
+        }
+        out.resize(start.saturating_add(self.record_length(length)), 0);
+        let record = out.get_mut(start..).ok_or(Local::Encode)?;
+        self.seal_in_place(content_type, length, record)
+    }
+
+    /// Bytes of a record before its plaintext, or what that becomes.
+    fn head(&self) -> usize {
+        let protection = self.protection.as_ref().map_or(0, Protection::head);
+        protection.saturating_add(limits::HEADER)
+    }
+
     fn overhead(&self) -> usize {
         let protection = self.protection.as_ref().map_or(0, Protection::overhead);
         protection.saturating_add(limits::HEADER)
@@ -189,6 +227,29 @@ impl Sealer {
         seal_padded(protection, content_type, fragment, padding, record)
     }
 
+    /// One record with a plaintext of this length where it belongs, without padding.
+    fn seal_in_place(
+        &mut self,
+        content_type: ContentType,
+        length: usize,
+        record: &mut [u8],
+    ) -> Result<(), Error> {
+        let body = record.len().saturating_sub(limits::HEADER);
+        let [high, low] = u16::try_from(body).map_err(|_| Local::Encode)?.to_be_bytes();
+        let header = record.first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
+        let Some(protection) = &mut self.protection else {
+            let [major, minor] = self.version;
+            *header = [content_type.0, major, minor, high, low];
+            return Ok(());
+        };
+        if protection.construction() != Construction::Tls13 {
+            *header = [content_type.0, 3, 3, high, low];
+            return protection.seal_in_place(content_type, length, &[], record);
+        }
+        *header = [ContentType::APPLICATION_DATA.0, 3, 3, high, low];
+        protection.seal_in_place(content_type, length, &[content_type.0], record)
+    }
+
     fn padding_for(&self, length: usize) -> usize {
         let Padding::Block(block) = self.padding else { return 0 };
         if self.protection.as_ref().map(Protection::construction) != Some(Construction::Tls13) {
@@ -217,4 +278,40 @@ fn seal_padded(
     }
     let inner = inner.get(..padding.saturating_add(1)).ok_or(Local::Encode)?;
     protection.seal(content_type, fragment, inner, record)
+}
+
+#[cfg(test)]
+mod tests {
+    use tercel_crypto::AeadAlgorithm;
+
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_where_it_lies_is_what_is_sealed_from_elsewhere() {
+        const GCM: AeadAlgorithm = AeadAlgorithm::Aes128Gcm;
+        const CHACHA: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
+        let protections: [fn() -> Option<Protection>; 4] = [
+            || None,
+            || Protection::tls13(GCM, &[1; 16], &[2; 12]).ok(),
+            || Protection::tls12(GCM, &[1; 16], &[2; 4]).ok(),
+            || Protection::tls12(CHACHA, &[1; 32], &[2; 12]).ok(),
+        ];
+        for protection in protections {
+            let [mut one, mut other] = [(); 2].map(|()| Sealer {
+                protection: protection(),
+                max_fragment: 100,
+                ..Sealer::new()
+            });
+            let (mut expected, mut out) = (vec![7], vec![7]);
+            // The last ones are too much for one record.
+            for length in [0, 1, 99, 100, 101, 250] {
+                let content: Vec<u8> = (0..length).collect();
+                one.seal_to(ContentType::HANDSHAKE, &content, &mut expected).unwrap();
+                let start = other.begin(&mut out);
+                content.chunks(3).for_each(|piece| out.extend_from_slice(piece));
+                other.seal_begun(ContentType::HANDSHAKE, start, &mut out).unwrap();
+                assert_eq!(out, expected, "{length} bytes");
+            }
+        }
+    }
 }

@@ -194,7 +194,7 @@ fn say(from: &mut Connection, kind: ContentType, content: &[u8], to: &mut Receiv
 
 /// What it seals under.
 fn secret_of(end: &Connection) -> TrafficSecret {
-    end.sender.keys().unwrap().traffic_secret().unwrap().duplicate()
+    end.sender.keys().as_ref().unwrap().traffic_secret().unwrap().duplicate()
 }
 
 /// A record of application data without any, which our sealer never makes.

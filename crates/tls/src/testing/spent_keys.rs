@@ -27,7 +27,7 @@ fn a_key_is_replaced_before_its_limit() {
 fn a_spent_key_is_replaced_by(seal: impl Fn(&mut Sender, &mut Vec<u8>)) {
     let mut connection = connected(Side::Client, ProtocolVersion::TLS1_3);
     let spent = limits::AES_GCM_RECORDS_PER_KEY;
-    let secret = connection.sender.keys().unwrap().traffic_secret().unwrap().duplicate();
+    let secret = connection.sender.keys().as_ref().unwrap().traffic_secret().unwrap().duplicate();
     let mut opener = Opener::new();
     opener.expect(Expect::Tls13);
     let mut protection = secret.protection().unwrap();

@@ -2,7 +2,10 @@
 //!
 //! What is signed, and whether it verifies, is for the protocol. Next: [`crate::Finished`].
 
-use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, SignatureScheme, Writer};
+use crate::writer::encode_signed;
+use crate::{
+    DecodeError, EncodeError, HandshakeMessage, HandshakeType, Reader, SignatureScheme, Writer,
+};
 
 /// A signature over the handshake so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +14,20 @@ pub struct CertificateVerify<'a> {
     pub algorithm: SignatureScheme,
     /// The signature.
     pub signature: &'a [u8],
+}
+
+impl CertificateVerify<'_> {
+    /// Appends a message with the signature that `sign` appends in its place; after an error nothing.
+    ///
+    /// # Errors
+    /// Those of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes.
+    pub fn encode_signed<E: From<EncodeError>>(
+        algorithm: SignatureScheme,
+        sign: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), E> {
+        encode_signed(Self::TYPE, |w| w.u16(algorithm.0), sign, out)
+    }
 }
 
 impl<'a> HandshakeMessage<'a> for CertificateVerify<'a> {
@@ -37,5 +54,29 @@ mod tests {
         let verify = CertificateVerify::parse(&[4, 3, 0, 1, 9]).unwrap();
         assert_eq!(verify.algorithm, SignatureScheme::ECDSA_SECP256R1_SHA256);
         assert_eq!(verify.signature, [9]);
+    }
+
+    #[test]
+    fn a_signature_made_in_its_place_is_as_one_made_before() {
+        let algorithm = SignatureScheme::ED25519;
+        let (mut before, mut made) = (vec![7], vec![7]);
+        CertificateVerify { algorithm, signature: &[1, 2] }.encode(&mut before).unwrap();
+        let sign = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&[1, 2]);
+            Ok::<_, EncodeError>(())
+        };
+        CertificateVerify::encode_signed(algorithm, sign, &mut made).unwrap();
+        assert_eq!(made, before);
+
+        // A failure, and a signature too long, leave nothing.
+        for length in [1, 0x1_0000] {
+            let sign = |out: &mut Vec<u8>| {
+                out.resize(out.len() + length, 5);
+                if length == 1 { Err(EncodeError::TooLong) } else { Ok(()) }
+            };
+            let refused = CertificateVerify::encode_signed(algorithm, sign, &mut made);
+            assert_eq!(refused, Err(EncodeError::TooLong));
+            assert_eq!(made, before);
+        }
     }
 }

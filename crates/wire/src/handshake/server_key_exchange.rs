@@ -5,9 +5,10 @@
 use std::ops::Range;
 
 use crate::reader::not_empty;
+use crate::writer::encode_signed;
 use crate::{
-    DecodeError, EcCurveType, HandshakeMessage, HandshakeType, NamedGroup, Reader, SignatureScheme,
-    Writer,
+    DecodeError, EcCurveType, EncodeError, HandshakeMessage, HandshakeType, NamedGroup, Reader,
+    SignatureScheme, Writer,
 };
 
 /// The server's half of the key exchange, signed.
@@ -26,6 +27,24 @@ impl ServerKeyExchange<'_> {
     #[must_use]
     pub const fn signed_range(&self) -> Range<usize> {
         0..self.params.encoded_length()
+    }
+
+    /// Appends a message with the signature that `sign` appends in its place; after an error nothing.
+    ///
+    /// # Errors
+    /// Those of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes, or a point of more
+    /// than 255.
+    pub fn encode_signed<E: From<EncodeError>>(
+        params: &ServerEcdhParams<'_>,
+        algorithm: SignatureScheme,
+        sign: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), E> {
+        let before = |w: &mut Writer<'_>| {
+            params.write(w);
+            w.u16(algorithm.0);
+        };
+        encode_signed(Self::TYPE, before, sign, out)
     }
 }
 
@@ -91,6 +110,21 @@ impl<'a> ServerEcdhParams<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signature_made_in_its_place_is_as_one_made_before() {
+        let algorithm = SignatureScheme::ED25519;
+        let params = ServerEcdhParams { named_curve: NamedGroup::X25519, public: &[4, 5] };
+        let (mut before, mut made) = (Vec::new(), Vec::new());
+        let signature = &[1, 2];
+        ServerKeyExchange { params, algorithm, signature }.encode(&mut before).unwrap();
+        let sign = |out: &mut Vec<u8>| {
+            out.extend_from_slice(signature);
+            Ok::<_, EncodeError>(())
+        };
+        ServerKeyExchange::encode_signed(&params, algorithm, sign, &mut made).unwrap();
+        assert_eq!(made, before);
+    }
 
     #[test]
     fn only_named_curves_with_a_point_are_read() {

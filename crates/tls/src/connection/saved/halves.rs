@@ -13,11 +13,11 @@ use tercel_wire::{ProtocolVersion, Reader, Writer};
 
 use super::read_bool;
 use crate::config::policy::Side;
-use crate::connection::link::Link;
+use crate::connection::link::{Link, ReadKeys, WriteKeys};
 use crate::connection::post_handshake::PostHandshake;
 use crate::connection::receiver::{self, Receiver};
 use crate::connection::sender::{self, Sender};
-use crate::keys::direction::{KeyCell, Keys};
+use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::record::frame::Expect;
 use crate::record::limits;
@@ -26,14 +26,14 @@ use crate::record::sealer::{Padding, Sealer};
 
 pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
     // After a handshake there is no allowance for early data; the version stands before the halves.
-    let Sender { sealer, version: _, keys, updates, link, state, allowance: _ } = sender;
-    write_keys(w, keys.get(), sealer.sequence(), *updates);
+    let Sender { sealer, version: _, keys, updates, state, allowance: _ } = sender;
+    write_keys(w, keys.get().as_ref(), sealer.sequence(), *updates);
     w.u16(sealer.max_fragment());
     w.u16(match sealer.padding() {
         Padding::None => 0,
         Padding::Block(block) => block,
     });
-    w.u32(link.signals().lasting());
+    w.u32(keys.link().signals().lasting());
     w.u8(u8::from(*state == sender::State::Closed));
 }
 
@@ -51,7 +51,9 @@ pub(super) fn read_sender(
     });
     sealer.install(keys.parked(sequence));
     let link = Link::from_word(r.u32().ok()?)?;
-    let mut sender = Sender::new(sealer, version, KeyCell::of(keys), link);
+    let place = WriteKeys::on(&link);
+    place.put(keys);
+    let mut sender = Sender::new(sealer, version, place);
     sender.updates = updates;
     if read_bool(r)? {
         sender.state = sender::State::Closed;
@@ -61,7 +63,7 @@ pub(super) fn read_sender(
 
 pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
     // The link stands with the sender; tickets come last; tolerance is the next configuration's.
-    let Receiver { opener, post, link: _, state } = receiver;
+    let Receiver { opener, post, state } = receiver;
     let PostHandshake {
         side: _,
         version: _,
@@ -77,7 +79,7 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         updates_in_a_row,
         warnings_in_a_row,
     } = post;
-    write_keys(w, keys.get(), opener.sequence(), *updates);
+    write_keys(w, keys.get().as_ref(), opener.sequence(), *updates);
     w.u16(opener.max_plaintext());
     w.opaque24(joiner.waiting());
     w.u8(opener.empty_records());
@@ -91,7 +93,7 @@ pub(super) fn read_receiver(
     side: Side,
     version: ProtocolVersion,
     suite: &'static Suite,
-    link: Link,
+    link: &Link,
     tolerate_truncation: bool,
 ) -> Option<Receiver> {
     let (keys, sequence, updates) = read_keys(r, suite)?;
@@ -99,7 +101,9 @@ pub(super) fn read_receiver(
     opener.expect(if suite.is_tls13() { Expect::Tls13 } else { Expect::Tls12 });
     opener.set_max_plaintext(read_limit(r)?);
     opener.install(keys.parked(sequence));
-    let mut post = PostHandshake::new(side, version, KeyCell::of(keys), None, None);
+    let place = ReadKeys::on(link);
+    place.put(keys);
+    let mut post = PostHandshake::new(side, version, place, None, None);
     post.updates = updates;
     post.tolerate_truncation = tolerate_truncation;
     post.joiner.push(r.opaque24().ok()?);
@@ -110,7 +114,7 @@ pub(super) fn read_receiver(
     opener.set_empty_records(r.u8().ok()?);
     post.updates_in_a_row = r.u8().ok()?;
     post.warnings_in_a_row = r.u8().ok()?;
-    let mut receiver = Receiver::new(opener, post, link);
+    let mut receiver = Receiver::new(opener, post);
     if read_bool(r)? {
         receiver.state = receiver::State::Closed;
     }

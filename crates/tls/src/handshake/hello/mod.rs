@@ -10,12 +10,11 @@ pub(crate) mod offer;
 pub(crate) mod offered_key;
 pub(crate) mod retry;
 
-use core::pin::Pin;
 use std::sync::Arc;
 
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
-use super::coroutine::boxed;
+use super::coroutine::{Sequence, Turn, boxed};
 use super::flow::{Flow, Message, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question};
 use super::record_limits::RecordLimits;
@@ -28,21 +27,33 @@ use crate::error::{Error, Peer};
 use crate::session::client_store::ClientSessionKey;
 use offer::Offer;
 
-/// A server's handshake, whichever version it turns out to be.
-pub(crate) async fn server(mut flow: Flow, config: Arc<ServerConfig>) -> Result<(), Error> {
-    let hello = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
-    let (config, version) = match decide(&config, &hello)? {
-        Some((chosen, version)) => (chosen.unwrap_or(config), version),
-        None => {
-            let config = ask_for_config(&mut flow, &hello).await?;
-            let version = version(&parse_hello(&hello)?, &config)?;
-            (config, version)
+/// A server's handshake with the client that said this, in whichever version it leads to.
+pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequence<Error>, Error> {
+    hello.require(HandshakeType::CLIENT_HELLO)?;
+    Ok(match decide(&config, &hello)? {
+        Some((chosen, version)) => {
+            in_version(version, Flow::default(), chosen.unwrap_or(config), hello)
         }
-    };
-    flow.order(first_limit(&config.common))?;
+        None => boxed(|| of_asked_config(hello)),
+    })
+}
+
+async fn of_asked_config(hello: Message) -> Outcome {
+    let mut flow = Flow::default();
+    let config = ask_for_config(&mut flow, &hello).await?;
+    let version = version(&parse_hello(&hello)?, &config)?;
+    Ok(Turn::Next(in_version(version, flow, config, hello)))
+}
+
+fn in_version(
+    version: ProtocolVersion,
+    flow: Flow,
+    config: Arc<ServerConfig>,
+    hello: Message,
+) -> Sequence<Error> {
     match version {
-        ProtocolVersion::TLS1_3 => tls13::server::handshake(&mut flow, &config, hello).await,
-        _ => tls12::server::handshake(&mut flow, &config, hello).await,
+        ProtocolVersion::TLS1_3 => boxed(|| tls13::server::handshake(flow, config, hello)),
+        _ => boxed(|| tls12::server::handshake(flow, config, hello)),
     }
 }
 
@@ -51,28 +62,24 @@ pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
     to: ClientSessionKey,
-) -> Result<(), Error> {
+) -> Outcome {
     flow.order(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &to).await?;
     let mut offer = Offer::new(&config, to, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
-    go_on(&mut flow, &config, offer, message)?.await
+    go_on(flow, config, offer, message)
 }
 
 /// The rest of a client's handshake, in the version that the server chose.
 ///
-/// In a box of its own: many may wait for a server's first word, with the room for that.
-fn go_on<'h>(
-    flow: &'h mut Flow,
-    config: &'h Arc<ClientConfig>,
-    offer: Offer,
-    message: Message,
-) -> Result<Rest<'h>, Error> {
+/// It takes the place of what there was: many may wait for a server's first word, without the room for more, and
+/// for what comes after it, without the room of the hellos.
+fn go_on(flow: Flow, config: Arc<ClientConfig>, offer: Offer, message: Message) -> Outcome {
     let hello = ServerHello::parse(message.body())?;
-    match chosen_version(&hello, config)? {
+    match chosen_version(&hello, &config)? {
         ProtocolVersion::TLS1_3 => {
-            Ok(boxed(|| tls13::client::handshake(flow, config, offer, message)))
+            Ok(Turn::Next(boxed(|| tls13::client::handshake(flow, config, offer, message))))
         }
         // Early data cannot be taken back. RFC 9846 E.3
         _ if offer.early_data => Err(Peer::WrongVersionForEarlyData.into()),
@@ -80,11 +87,11 @@ fn go_on<'h>(
     }
 }
 
-/// A handshake from the moment at which its kind is known.
-pub(crate) type Rest<'h> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'h>>;
+/// What a handshake, or a part of one, comes to.
+pub(crate) type Outcome = Result<Turn<Error>, Error>;
 
 /// Our own limit holds from the first record; the peer's comes with its extensions.
-fn first_limit(common: &Common) -> RecordLimits {
+pub(crate) fn first_limit(common: &Common) -> RecordLimits {
     RecordLimits { read: None, write: Some(common.max_fragment) }
 }
 

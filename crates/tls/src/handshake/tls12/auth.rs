@@ -22,6 +22,7 @@ use crate::handshake::hello::group;
 use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
+use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::suite::{Authentication, Suite};
@@ -145,7 +146,10 @@ pub(crate) async fn send_verify(
 ) -> Result<(), Error> {
     let content = transcript.take_messages();
     let signature = signature::sign(flow, credential, scheme, &content).await?;
-    flow.send(&CertificateVerify { algorithm: scheme, signature: &signature }, transcript)
+    flow.send_with(
+        |out| CertificateVerify::encode_signed(scheme, |out| signature.write(out), out),
+        |bytes| transcript.add(bytes),
+    )
 }
 
 /// Checks a client's proof. RFC 5246 7.4.8
@@ -179,6 +183,18 @@ pub(crate) fn generate(group: NamedGroup) -> Result<(KeyExchange, Few<u8, MAX_SH
     let share = room.get_mut(..algorithm.client_share_len()).ok_or(Local::Encode)?;
     let exchange = KeyExchange::generate_into(algorithm, share)?;
     Ok((exchange, Few::joined(0, &[share])))
+}
+
+/// The secret that comes of a peer's share in such a group and one of our own, and that.
+pub(crate) fn respond(
+    group: NamedGroup,
+    peer_share: &[u8],
+) -> Result<(SharedSecret, Few<u8, MAX_SHARE>), Error> {
+    let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
+    let mut room = [0; MAX_SHARE];
+    let share = room.get_mut(..algorithm.server_share_len()).ok_or(Local::Encode)?;
+    let shared = KeyExchange::respond_into(algorithm, peer_share, share).map_err(bad_share)?;
+    Ok((shared, Few::joined(0, &[share])))
 }
 
 /// The longest share of such a group: a point on P-521.

@@ -22,17 +22,16 @@ use crate::connection::authentication::shown::verify_signature;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::client_session;
-use crate::handshake::coroutine::boxed;
+use crate::handshake::coroutine::{Turn, boxed};
 use crate::handshake::established::Established;
 use crate::handshake::few::Few;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::offer::Offer;
-use crate::handshake::hello::{Rest, certificate_type, negotiate};
+use crate::handshake::hello::{Outcome, certificate_type, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::record_limits::{self, RecordLimits};
-use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::{DirectionKeys, Exporter12};
@@ -50,17 +49,17 @@ pub(crate) struct Begun {
 
 /// The whole handshake, from a ServerHello that chose TLS 1.2, in a box of the kind that it is: neither kind
 /// need hold the room of the other.
-pub(crate) fn handshake<'h>(
-    flow: &'h mut Flow,
-    config: &'h Arc<ClientConfig>,
+pub(crate) fn handshake(
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
     mut offer: Offer,
     hello: &ServerHello<'_>,
     message: &[u8],
-) -> Result<Rest<'h>, Error> {
+) -> Outcome {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
-    let suite = check(hello, config, &offer)?;
+    let suite = check(hello, &config, &offer)?;
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
-    accept_extensions(hello, config, &mut facts)?;
+    accept_extensions(hello, &config, &mut facts)?;
     let resumes = given_back(hello, &offer);
     // Only who has a credential may have to sign what was said, and in a full handshake. RFC 5246 7.4.8
     let mut transcript = if config.credentials.is_some() && !resumes {
@@ -76,11 +75,12 @@ pub(crate) fn handshake<'h>(
         facts,
         transcript,
         ticket_promised: hello.extensions.session_ticket.is_some(),
-        limits: limits(config, hello),
+        limits: limits(&config, hello),
     };
     if resumes {
         let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        return Ok(boxed(|| resumption::resume(flow, config, offer.to, session, begun)));
+        let resumed = boxed(|| resumption::resume(flow, config, offer.to, session, begun));
+        return Ok(Turn::Next(resumed));
     }
     let timestamps = hello.extensions.signed_certificate_timestamp;
     let promised = Promised {
@@ -88,7 +88,7 @@ pub(crate) fn handshake<'h>(
         status: hello.extensions.status_request.is_some(),
         session_id: Few::joined(0, &[hello.session_id_echo]),
     };
-    Ok(boxed(|| full(flow, config, offer.to, begun, promised)))
+    Ok(Turn::Next(boxed(|| full(flow, config, offer.to, begun, promised))))
 }
 
 /// What else a ServerHello says of a full handshake.
@@ -100,14 +100,15 @@ pub(crate) struct Promised {
 
 /// A full handshake.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-pub(crate) fn full<'h>(
-    flow: &'h mut Flow,
-    config: &'h Arc<ClientConfig>,
+pub(crate) fn full(
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
     to: ClientSessionKey,
     mut begun: Begun,
     promised: Promised,
-) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+) -> impl Future<Output = Outcome> + Send {
     async move {
+        let (flow, config) = (&mut flow, &config);
         let suite = begun.suite;
         let (randoms, facts, transcript) =
             (&begun.randoms, &mut begun.facts, &mut begun.transcript);
@@ -159,7 +160,8 @@ pub(crate) fn full<'h>(
         let session = resumption::of_client(config, id, &to, suite, &main, facts, ticket);
         let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
         flow.connect(Established::tls12(begun.facts, exporter, &config.common))?;
-        client_session::keep(flow, config, &to, session)
+        client_session::keep(flow, config, &to, session)?;
+        Ok(Turn::Over)
     }
 }
 
@@ -313,8 +315,7 @@ fn receive_key_exchange(
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
     verify_signature(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
-    let (exchange, share) = auth::generate(group)?;
-    let shared = exchange.agree(parsed.params.public).map_err(bad_share)?;
+    let (shared, share) = auth::respond(group, parsed.params.public)?;
     Ok((group, shared, share, parsed.algorithm))
 }
 

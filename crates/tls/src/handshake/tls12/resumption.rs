@@ -17,9 +17,10 @@ use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
+use crate::handshake::coroutine::Turn;
 use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
-use crate::handshake::hello::{certificate_type, negotiate};
+use crate::handshake::hello::{Outcome, certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
 use crate::handshake::resumption::Found;
 use crate::handshake::transcript::Transcript;
@@ -231,14 +232,15 @@ pub(crate) fn keep(
 
 /// A client's abbreviated handshake, once the server has given back the id.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-pub(crate) fn resume<'h>(
-    flow: &'h mut Flow,
-    config: &'h ClientConfig,
+pub(crate) fn resume(
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
     to: ClientSessionKey,
     mut session: Box<Session>,
     mut begun: Begun,
-) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+) -> impl Future<Output = Outcome> + Send {
     async move {
+        let (flow, config) = (&mut flow, &*config);
         let suite = begun.suite;
         let (randoms, facts, transcript) =
             (&begun.randoms, &mut begun.facts, &mut begun.transcript);
@@ -270,7 +272,8 @@ pub(crate) fn resume<'h>(
             None => Some(session),
         };
         flow.connect(Established::tls12(begun.facts, exporter, &config.common))?;
-        client_session::keep(flow, config, &to, session)
+        client_session::keep(flow, config, &to, session)?;
+        Ok(Turn::Over)
     }
 }
 

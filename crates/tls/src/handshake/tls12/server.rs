@@ -20,10 +20,10 @@ use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Peer};
-use crate::handshake::coroutine::boxed;
+use crate::handshake::coroutine::{Turn, boxed};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
+use crate::handshake::hello::{Outcome, certificate_type, first_limit, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::record_limits::{self, RecordLimits};
@@ -36,12 +36,16 @@ use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.2.
 pub(crate) async fn handshake(
-    flow: &mut Flow,
-    config: &Arc<ServerConfig>,
+    mut flow: Flow,
+    config: Arc<ServerConfig>,
     message: Message,
-) -> Result<(), Error> {
-    let Some(sent) = answer(flow, config, message).await? else { return Ok(()) };
-    finish(flow, config, sent).await
+) -> Outcome {
+    flow.order(first_limit(&config.common))?;
+    match answer(&mut flow, &config, message).await? {
+        None => Ok(Turn::Over),
+        // Many may wait for a client's answer, and all but what that needs would be a burden.
+        Some(sent) => Ok(Turn::Next(boxed(|| finish(flow, config, sent)))),
+    }
 }
 
 /// What is needed of the first flight of a full handshake once it is sent.
@@ -66,30 +70,20 @@ async fn answer(
     let hello = parse_hello(&message)?;
     let secure_renegotiation = check(&hello)?;
     let extended = extended_main_secret(&hello, config)?;
-    // In boxes of their own: neither kind need hold the room of the other, nor who has not spoken yet, nor
-    // who waits for a client's answer.
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        let resumed = boxed(|| {
-            resumption::serve(
-                flow,
-                config,
-                &hello,
-                message.bytes(),
-                session,
-                random,
-                secure_renegotiation,
-            )
-        });
-        return resumed.await.map(|()| None);
+        let message = message.bytes();
+        resumption::serve(flow, config, &hello, message, session, random, secure_renegotiation)
+            .await?;
+        return Ok(None);
     }
     let sent =
-        boxed(|| send_first_flight(flow, config, &message, &hello, secure_renegotiation, extended));
-    sent.await.map(Some)
+        send_first_flight(flow, config, &message, &hello, secure_renegotiation, extended).await?;
+    Ok(Some(sent))
 }
 
 /// Up to ServerHelloDone.
-pub(crate) async fn send_first_flight(
+async fn send_first_flight(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     message: &Message,
@@ -158,12 +152,13 @@ pub(crate) async fn send_first_flight(
 
 /// From the client's answer on.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-fn finish<'h>(
-    flow: &'h mut Flow,
-    config: &'h Arc<ServerConfig>,
+pub(crate) fn finish(
+    mut flow: Flow,
+    config: Arc<ServerConfig>,
     mut sent: FirstFlight,
-) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+) -> impl Future<Output = Outcome> + Send {
     async move {
+        let (flow, config) = (&mut flow, &config);
         let shown = receive_client_certificate(flow, config, &mut sent).await?;
         let main = receive_key_exchange(flow, config, &mut sent).await?;
         if let Some(shown) = shown {
@@ -191,7 +186,10 @@ fn finish<'h>(
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
         flow.connect(Established::tls12(facts, exporter, &config.common))?;
-        kept.map_or(Ok(()), |kept| resumption::keep(flow, config, kept))
+        if let Some(kept) = kept {
+            resumption::keep(flow, config, kept)?;
+        }
+        Ok(Turn::Over)
     }
 }
 
@@ -323,8 +321,10 @@ async fn send_key_exchange(
 ) -> Result<(), Error> {
     let content = auth::signed_params(randoms, &params);
     let signature = signature::sign(flow, credential, scheme, &content).await?;
-    let message = ServerKeyExchange { params, algorithm: scheme, signature: &signature };
-    flow.send(&message, transcript)
+    flow.send_with(
+        |out| ServerKeyExchange::encode_signed(&params, scheme, |out| signature.write(out), out),
+        |bytes| transcript.add(bytes),
+    )
 }
 
 fn send_certificate_request(

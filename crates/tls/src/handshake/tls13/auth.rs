@@ -44,8 +44,10 @@ pub(crate) async fn send_verify(
 ) -> Result<(), Error> {
     let content = content_to_sign(side, &transcript.digest());
     let signature = signature::sign(flow, credential, scheme, &content).await?;
-    let message = CertificateVerify { algorithm: scheme, signature: &signature };
-    flow.send(&message, transcript)
+    flow.send_with(
+        |out| CertificateVerify::encode_signed(scheme, |out| signature.write(out), out),
+        |bytes| transcript.add(bytes),
+    )
 }
 
 /// Reads a peer's Certificate and what follows it, and checks the signature; trust is another matter.

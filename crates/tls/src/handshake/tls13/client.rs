@@ -22,10 +22,11 @@ use crate::connection::authentication::HandshakeContext;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Peer};
+use crate::handshake::coroutine::Turn;
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::certificate_type;
 use crate::handshake::hello::offer::Offer;
+use crate::handshake::hello::{Outcome, certificate_type};
 use crate::handshake::identity;
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
@@ -37,13 +38,14 @@ use crate::session::state::Session;
 
 /// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-pub(crate) fn handshake<'h>(
-    flow: &'h mut Flow,
-    config: &'h Arc<ClientConfig>,
+pub(crate) fn handshake(
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
     mut offer: Offer,
     first: Message,
-) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+) -> impl Future<Output = Outcome> + Send {
     async move {
+        let (flow, config) = (&mut flow, &config);
         flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
         let offered_early = offer.early_data;
         let (message, suite, mut transcript, retried) =
@@ -163,7 +165,8 @@ pub(crate) fn handshake<'h>(
             tickets,
             answering,
             requesting: None,
-        })
+        })?;
+        Ok(Turn::Over)
     }
 }
 

@@ -23,11 +23,13 @@ use crate::connection::authentication::certificate::write_request;
 use crate::connection::export::Exporter;
 use crate::connection::facts::{EarlyData, Facts};
 use crate::error::{Error, Local, Peer};
-use crate::handshake::coroutine::boxed;
+use crate::handshake::coroutine::{Turn, boxed};
 use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::retry::{self, Settled};
-use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
+use crate::handshake::hello::{
+    Outcome, certificate_type, first_limit, group, negotiate, parse_hello,
+};
 use crate::handshake::identity;
 use crate::handshake::log::SecretLog;
 use crate::handshake::record_limits::{self, RecordLimits};
@@ -41,10 +43,12 @@ use crate::session::state::Session;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
-    flow: &mut Flow,
-    config: &Arc<ServerConfig>,
+    mut flow: Flow,
+    config: Arc<ServerConfig>,
     first: Message,
-) -> Result<(), Error> {
+) -> Outcome {
+    let (flow, config) = (&mut flow, &config);
+    flow.order(first_limit(&config.common))?;
     let mut keys = Keys::default();
     // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
     let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
@@ -93,7 +97,8 @@ pub(crate) async fn handshake(
         tickets: None,
         answering: None,
         requesting,
-    })
+    })?;
+    Ok(Turn::Over)
 }
 
 /// What is needed of the first flight once it is sent, keys apart.

@@ -16,8 +16,8 @@ use crate::config::policy::{Policy, Side};
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::config::verifier::AcceptAnyPeer;
-use crate::handshake::coroutine::Coroutine;
-use crate::handshake::{Handshake, hello};
+use crate::handshake::Handshake;
+use crate::handshake::running::Running;
 use crate::session::client_store::ClientSessionKey;
 
 /// One situation.
@@ -70,21 +70,11 @@ impl Scene {
     /// The other side, on strings.
     pub(super) fn puppet<'s>(&self, script: Script<'s>) -> Puppet<'s> {
         match self.victim {
-            Side::Client => {
-                Puppet::new(|flow| Coroutine::new(|| hello::server(flow, self.server())), script)
+            Side::Client => Puppet::new(Running::server(self.server()), script),
+            Side::Server => {
+                let to = ClientSessionKey::new(name(), None, [0; 32]);
+                Puppet::new(Running::client(self.client(), to), script)
             }
-            Side::Server => Puppet::new(
-                |flow| {
-                    Coroutine::new(|| {
-                        hello::client(
-                            flow,
-                            self.client(),
-                            ClientSessionKey::new(name(), None, [0; 32]),
-                        )
-                    })
-                },
-                script,
-            ),
         }
     }
 

@@ -16,8 +16,8 @@ use crate::config::server::ServerConfig;
 use crate::connection::buffer::Received;
 use crate::connection::facts::Facts;
 use crate::error::Peer;
-use crate::handshake::coroutine::Coroutine;
-use crate::handshake::{Handshake, hello};
+use crate::handshake::Handshake;
+use crate::handshake::running::Running;
 use crate::keys::suite;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::client_value::ClientSession;
@@ -44,8 +44,7 @@ fn early_data_is_accepted_only_with_the_first_key() {
         }
         _ => vec![due],
     };
-    let coroutine = |flow| Coroutine::new(|| hello::server(flow, server));
-    let mut puppet = Puppet::new(coroutine, Box::new(script));
+    let mut puppet = Puppet::new(Running::server(server), Box::new(script));
     let mut victim = Handshake::client(client, name);
     let (mut to_puppet, mut to_victim, mut out) = (Received::new(), Received::new(), Vec::new());
     // The alert is sealed under early keys, which this server does not have: nobody hears it.

@@ -15,8 +15,8 @@ use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
 use crate::config::verifier::AcceptAnyPeer;
 use crate::error::{Error, Peer};
-use crate::handshake::coroutine::Coroutine;
-use crate::handshake::{Handshake, hello};
+use crate::handshake::Handshake;
+use crate::handshake::running::Running;
 use crate::session::client_store::{ClientSessionKey, ClientSessionStore};
 use crate::session::store::SessionStore;
 
@@ -94,16 +94,14 @@ fn a_session_is_kept_when_its_handshake_is_complete_and_not_before() {
             .session_store(Policy::Here(of_server.clone()))
             .build()
             .unwrap();
-        let puppet = |flow| Coroutine::new(|| hello::server(flow, server.clone()));
-        let mut puppet = Puppet::new(puppet, Box::new(finished(more)));
+        let mut puppet = Puppet::new(Running::server(server.clone()), Box::new(finished(more)));
         let outcome = puppet.play(Handshake::client(client.clone(), name()));
         check(&outcome, more, of_client.count());
 
         *of_client.0.lock().unwrap() = 0;
         *of_server.0.lock().unwrap() = 0;
         let to = ClientSessionKey::new(name(), None, [0; 32]);
-        let puppet = |flow| Coroutine::new(|| hello::client(flow, client, to));
-        let mut puppet = Puppet::new(puppet, Box::new(finished(more)));
+        let mut puppet = Puppet::new(Running::client(client, to), Box::new(finished(more)));
         let outcome = puppet.play(Handshake::server(server));
         check(&outcome, more, of_server.count());
     }

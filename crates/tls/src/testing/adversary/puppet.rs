@@ -9,8 +9,8 @@ use tercel_wire::{AlertDescription, ContentType, HandshakeType, ProtocolVersion}
 use crate::connection::Connection;
 use crate::connection::buffer::Received;
 use crate::error::Error;
-use crate::handshake::coroutine::Coroutine;
-use crate::handshake::flow::{Command, Flow, Line, Post, Script as Orders, Wanted};
+use crate::handshake::flow::{Command, Line, Post, Script as Orders, Wanted};
+use crate::handshake::running::Running;
 use crate::handshake::{Handshake, Next};
 use crate::record::frame::Expect;
 use crate::record::joiner::Joiner;
@@ -35,7 +35,7 @@ pub(super) enum Say {
 pub(super) type Script<'s> = Box<dyn FnMut(usize, Say) -> Vec<Say> + 's>;
 
 pub(super) struct Puppet<'s> {
-    coroutine: Coroutine<Result<(), Error>>,
+    running: Running,
     post: Option<Box<Post>>,
     script: Script<'s>,
     sealer: Sealer,
@@ -59,13 +59,10 @@ pub(super) enum Outcome {
 }
 
 impl<'s> Puppet<'s> {
-    /// A puppet whose protocol is made by `start`.
-    pub(super) fn new(
-        start: impl FnOnce(Flow) -> Coroutine<Result<(), Error>>,
-        script: Script<'s>,
-    ) -> Self {
+    /// A puppet of this protocol.
+    pub(super) fn new(running: Running, script: Script<'s>) -> Self {
         Self {
-            coroutine: start(Flow::default()),
+            running,
             post: Some(Box::new(Post::new(Line::Script(Orders::default())))),
             script,
             sealer: Sealer::new(),
@@ -146,7 +143,7 @@ impl<'s> Puppet<'s> {
 
     pub(super) fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) {
         while !self.ended {
-            self.ended = self.coroutine.resume(&mut self.post).is_some();
+            self.ended = self.running.resume(&mut self.post).is_some();
             let Line::Script(orders) = &mut self.post().line else { return };
             let orders = core::mem::take(orders);
             self.carry_out(orders, out);
