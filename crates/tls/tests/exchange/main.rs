@@ -13,6 +13,7 @@ mod combinations;
 mod compression;
 mod cookie;
 mod decisions;
+mod early_data;
 mod endings;
 mod forged;
 mod identity;

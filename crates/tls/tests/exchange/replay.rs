@@ -1,7 +1,7 @@
 //! A recorded 0-RTT flight sent again: to the same server, to one that shares its memory, to one that has
 //! forgotten, and from many threads at once. RFC 9846 8
 //!
-//! Must not know: binders and how a guard remembers. Next: `resumption.rs` for early data that goes well.
+//! Must not know: binders and how a guard remembers. Next: `early_data.rs` for early data that goes well.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
