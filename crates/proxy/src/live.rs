@@ -4,6 +4,8 @@
 //! (ticket keys, the replay guard, certificates from one source) goes over from the one before.
 //! Must not know: sockets. Next: [`crate::worker`], which serves by it.
 
+mod keys;
+
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,18 +14,19 @@ use std::time::Duration;
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientAuth, Policy, ReplayGuard, RotatingTickets, ServerConfig, TicketSealer};
-use tercel_fleet::{Fleet, FleetError, Settings, TicketKeys};
+use tercel::{ClientAuth, Policy, ServerConfig, TicketSealer};
+use tercel_fleet::Fleet;
 use tercel_tokio::{Acceptor, Answers};
 
 use crate::backend::Endpoint;
-use crate::blind;
-use crate::certificates::{self, Certificates, layout::Files};
+use crate::certificates::layout::Files;
+use crate::certificates::{self, Certificates};
 use crate::config::{
     BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Network,
-    OnTruncation, Resumption, Route, Tickets, Timeouts,
+    OnTruncation, Route, Timeouts,
 };
 use crate::names::{Chooser, Names};
+use keys::Keys;
 
 /// What is served at this moment.
 pub(crate) struct Live {
@@ -51,15 +54,6 @@ pub(crate) struct LiveRoute {
     pub(crate) connect: Connect,
     pub(crate) on_truncation: OnTruncation,
     pub(crate) send_proxy_protocol: bool,
-}
-
-/// What sessions are sealed with, and what remembers early data.
-#[derive(Clone)]
-struct Keys {
-    wanted: Resumption,
-    tickets: Option<Arc<RotatingTickets>>,
-    fleet: Option<Fleet>,
-    guard: Arc<ReplayGuard>,
 }
 
 impl Live {
@@ -209,61 +203,6 @@ impl Live {
         self.certificates.push((source.clone(), Arc::clone(&certificates)));
         Ok(certificates)
     }
-}
-
-impl Keys {
-    /// New ones, or those from before where the configuration wants the same.
-    fn new(config: &Config, before: Option<&Self>) -> Result<Self, Fault> {
-        let wanted = &config.resumption;
-        let now = UnixTime::now();
-        let guard = match before {
-            // What the store has admitted meanwhile this one has not seen: it is blind again.
-            Some(before) if !before.wanted.shared_guard => Arc::clone(&before.guard),
-            _ => Arc::new(blind::guard(wanted.guard_capacity, now)),
-        };
-        let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
-            (Tickets::Off | Tickets::Shared, _) => None,
-            (Tickets::Own, Some(tickets)) => Some(tickets),
-            (Tickets::Own, None) => {
-                let drawn = RotatingTickets::new(now)
-                    .map_err(|error| config.place.fault("resumption.tickets", error.to_string()))?;
-                Some(Arc::new(drawn))
-            }
-        };
-        let fleet = match &wanted.fleet {
-            None => None,
-            Some(settings) => {
-                let same = before.filter(|before| before.wanted.fleet == wanted.fleet);
-                Some(match same.and_then(|before| before.fleet.clone()) {
-                    Some(fleet) => fleet,
-                    None => blind::fleet(settings)
-                        .map_err(|error| fleet_fault(config, settings, &error))?,
-                })
-            }
-        };
-        Ok(Self { wanted: wanted.clone(), tickets, fleet, guard })
-    }
-}
-
-/// The key that the error is about.
-fn fleet_fault(config: &Config, settings: &Settings, error: &FleetError) -> Fault {
-    let store = settings.store.as_ref();
-    let key = match error {
-        FleetError::Setting(name, why) => {
-            return config.place.fault(&format!("resumption.{name}"), *why);
-        }
-        FleetError::File(file, _)
-        | FleetError::Exposed(file)
-        | FleetError::Content(file, _)
-        | FleetError::Keys(file, _) => match store {
-            _ if settings.ticket_keys == TicketKeys::File(file.clone()) => "resumption.ticket_keys",
-            Some(store) if store.secret_file == *file => "resumption.store.secret",
-            Some(store) if store.roots.as_ref() == Some(file) => "resumption.store.roots",
-            _ => "resumption.store.certificate",
-        },
-        _ => "resumption",
-    };
-    config.place.fault(key, error.to_string())
 }
 
 fn roots(route: &Route, file: &Path) -> Result<Roots, Fault> {
