@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `cluster.rs` starts the nodes, `store.rs` a real store (redis-server), `balancer.rs` haproxy before them, and
-//! conformance/harness the clients and backends. `events.rs` is what is done, one thing after the other; `early.rs`
+//! conformance/harness the clients and backends. `events.rs` is what is done, one thing after the other, and `run.rs` watches; `early.rs`
 //! records first flights and sends them again, and shows at `alone.rs` that it sees what becomes of them; `others.rs` is for clients of others; `report.rs` is the table.
 
 #![forbid(unsafe_code)]
@@ -28,11 +28,12 @@ mod early;
 mod events;
 mod others;
 mod report;
+mod run;
 mod store;
 
 use alone::Alone;
 use cluster::{Cluster, Face};
-use events::Run;
+use run::Run;
 
 /// Three nodes that share what clients resume, and what befalls them.
 #[derive(Parser, Debug)]
