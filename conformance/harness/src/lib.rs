@@ -2,7 +2,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `process`, `folder`, `ports`, `vitals` | programs that cannot outlive their run, where they work and listen, what they use |
+//! | `process`, `children` | programs that cannot outlive their run |
+//! | `folder`, `ports`, `vitals` | where they work and listen, what they use |
 //! | `pki` | certificates |
 //! | `proxy`, `metrics` | `tercel proxy`, and what it says of itself |
 //! | `backend`, `http`, `good` | what stands behind it, and good clients before it |
@@ -12,6 +13,7 @@
 #![cfg(unix)]
 
 pub mod backend;
+pub mod children;
 pub mod folder;
 pub mod good;
 pub mod http;
