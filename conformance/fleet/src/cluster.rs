@@ -17,9 +17,9 @@ use tercel_harness::pki::{Authority, Key, Leaf, Pem};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Signal;
 use tercel_harness::proxy::{Proxy, Terms};
+use tercel_harness::store::Store;
 
 use crate::balancer::{Balancer, Group};
-use crate::store::Store;
 use files::{KeyFile, certificate_file, config, write_certificate, write_private};
 
 /// How clients come back.
@@ -92,7 +92,7 @@ impl Cluster {
         write_private(&path.join("secret"), "0123456789abcdef0123456789abcdef")?;
         write_certificate(&authority, path)?;
         let keys = KeyFile::create(path)?;
-        let store = Store::start(path)?;
+        let store = Store::start(path, &[])?;
         let mut addresses = Vec::new();
         for _ in Face::ALL {
             let mut nodes = Vec::new();

@@ -4,22 +4,22 @@
 //! cargo run --release -p tercel-conformance-fleet -- --tercel target/release/tercel --quick
 //! ```
 //!
-//! `cluster.rs` starts the nodes, `store.rs` a real store (redis-server), `balancer.rs` haproxy before them, and
-//! conformance/harness the clients and backends. `events.rs` is what is done, one thing after the other, and `run.rs` watches; `early.rs`
+//! `cluster.rs` starts the nodes, `balancer.rs` haproxy before them, and
+//! conformance/harness a real store, clients and backends. `events.rs` is what is done, one thing after the other, and `run.rs` watches; `early.rs`
 //! records first flights and sends them again, and shows at `alone.rs` that it sees what becomes of them; `others.rs` is for clients of others; `report.rs` is the table.
 
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 use tercel::wire::ProtocolVersion;
 use tercel_harness::good::{Kind, Load};
 use tercel_harness::pki::SERVER_NAME;
-use tercel_harness::proxy;
+use tercel_harness::{program, proxy, store};
 
 mod alone;
 mod balancer;
@@ -29,7 +29,6 @@ mod events;
 mod others;
 mod report;
 mod run;
-mod store;
 
 use alone::Alone;
 use cluster::{Cluster, Face};
@@ -49,19 +48,19 @@ struct Options {
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    let absent: Vec<_> =
-        [store::PROGRAM, balancer::PROGRAM].into_iter().filter(|name| !present(name)).collect();
+    let mut absent = Vec::new();
+    if store::program().is_none() {
+        absent.extend(store::PROGRAMS);
+    }
+    if program::find(balancer::PROGRAM).is_none() {
+        absent.push(balancer::PROGRAM);
+    }
     if !absent.is_empty() {
         println!("absent: {}", absent.join(", "));
         return Ok(ExitCode::SUCCESS);
     }
-    // A bare file name would be searched for on the path.
-    let program = options
-        .tercel
-        .canonicalize()
-        .with_context(|| format!("no program at {}", options.tercel.display()))?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let program = program::at(&options.tercel)?;
+    let runtime = program::runtime(2)?;
     let cluster = runtime.block_on(Cluster::start(&program))?;
     let roots = proxy::roots(&cluster.root_pem())?;
     runtime.block_on(async {
@@ -126,10 +125,4 @@ fn clients(cluster: &Cluster) -> Vec<Kind> {
         kind("1.3 stateful", Face::Sessions, tls13, false, 1),
         kind("1.3 stateful, early", Face::Sessions, tls13, true, 1),
     ]
-}
-
-fn present(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("-v").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok()
 }

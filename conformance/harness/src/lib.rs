@@ -2,9 +2,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `process`, `children` | programs that cannot outlive their run |
+//! | `program`, `process`, `children` | programs, found and started, that cannot outlive their run |
 //! | `folder`, `ports`, `vitals` | where they work and listen, what they use |
 //! | `pki` | certificates |
+//! | `store` | Redis or Valkey, and what may befall it |
 //! | `proxy`, `metrics` | `tercel proxy`, and what it says of itself |
 //! | `backend`, `http`, `good` | what stands behind it, and good clients before it |
 //! | `table` | how a run ends |
@@ -21,6 +22,8 @@ pub mod metrics;
 pub mod pki;
 pub mod ports;
 pub mod process;
+pub mod program;
 pub mod proxy;
+pub mod store;
 pub mod table;
 pub mod vitals;

@@ -4,7 +4,6 @@
 //! to see before two minutes are over.
 
 mod sharing;
-mod store;
 // Not all of it is for the tests in here.
 #[allow(dead_code)]
 #[path = "../tests/terminator/support.rs"]

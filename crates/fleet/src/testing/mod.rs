@@ -6,6 +6,7 @@ mod away;
 mod early_data;
 mod fake;
 mod nodes;
+#[cfg(unix)]
 mod real;
 mod served;
 mod sessions;

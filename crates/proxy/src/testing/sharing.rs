@@ -2,7 +2,7 @@
 //!
 //! A replay is shown at the client that is robbed: somebody on the way sends its first flight on ahead, and then
 //! the client itself learns whether its early data counts. Must not know: how a guard remembers.
-//! Next: `store.rs`; `tests/terminator/sharing.rs` for keys in a file.
+//! Next: `tests/terminator/sharing.rs` for keys in a file.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use tercel::ClientConfig;
 use tercel::wire::ProtocolVersion;
+use tercel_harness::store::Store;
 use tercel_tokio::{Connector, EarlyConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::store::Store;
 use super::terminator::{
     Folder, VERSIONS, backend, client, connect_with, echo, echoed, exchange, quoted, start, until,
 };
@@ -204,7 +204,7 @@ async fn a_route_without_early_data_takes_none() {
 #[tokio::test]
 async fn what_one_node_admitted_no_node_admits_again() {
     let folder = Folder::new(&["a.example"]);
-    let Some(store) = Store::start(folder.path("")).await else { return };
+    let Some(store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
     let nodes = pair(&folder, &store, "tickets = \"shared\"").await;
     let [one, other] = &nodes;
     let config = known_to(one).await;
@@ -225,7 +225,7 @@ async fn what_one_node_admitted_no_node_admits_again() {
 #[tokio::test]
 async fn sessions_in_the_store_are_every_nodes() {
     let folder = Folder::new(&["a.example"]);
-    let Some(store) = Store::start(folder.path("")).await else { return };
+    let Some(store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
     // Tickets would win over names in TLS 1.2.
     let nodes = pair(&folder, &store, "tickets = \"off\"\nsessions = \"shared\"").await;
     for version in VERSIONS {
@@ -252,11 +252,11 @@ async fn sessions_in_the_store_are_every_nodes() {
 #[tokio::test]
 async fn without_the_store_the_last_keys_are_good_and_early_data_is_not() {
     let folder = Folder::new(&["a.example"]);
-    let Some(mut store) = Store::start(folder.path("")).await else { return };
+    let Some(mut store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
     let nodes = pair(&folder, &store, "tickets = \"shared\"").await;
     seeing(&nodes).await;
     let config = known_to(&nodes[0]).await;
-    store.kill();
+    store.kill().unwrap();
     for node in &nodes {
         until("the store is away", || !node.fleet().unwrap().state().store).await;
         let met = meet(node, &config, None).await;
