@@ -90,6 +90,7 @@ mod ticket_keys;
 
 pub use counts::Counts;
 pub use error::FleetError;
+pub use files::is_exposed;
 pub use fleet::{Fleet, State};
 pub use settings::{Settings, StoreSettings, TicketKeys};
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::FleetError;
+use crate::store::dial;
 
 /// What a node shares. The default shares nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +143,12 @@ impl StoreSettings {
             connect_time_limit: Duration::from_secs(2),
             clock_difference: Duration::from_secs(5),
         }
+    }
+
+    /// Whether there is a password in the address.
+    #[must_use]
+    pub fn has_password(&self) -> bool {
+        dial::has_password(&self.url)
     }
 }
 

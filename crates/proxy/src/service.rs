@@ -35,6 +35,7 @@ pub fn run(config: Config) -> Result<()> {
     let inherited = sockets::inherited_listeners()?;
     let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();
     raise_file_limit(&config);
+    warn(&config);
     let (user, group) = (config.user.clone(), config.group.clone());
     let admin = match config.admin {
         None => None,
@@ -51,6 +52,12 @@ pub fn run(config: Config) -> Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(operate(bound, admin))
+}
+
+fn warn(config: &Config) {
+    for warning in config.warnings() {
+        tracing::warn!(%warning, "the configuration could be better");
+    }
 }
 
 fn raise_file_limit(config: &Config) {
@@ -156,7 +163,10 @@ async fn reload(proxy: &mut Proxy) {
         let reloaded = Config::load(&file).and_then(|config| proxy.reload(config));
         metrics.reloaded(Reload::Configuration, reloaded.is_ok());
         match reloaded {
-            Ok(()) => tracing::info!("configuration read again"),
+            Ok(()) => {
+                tracing::info!("configuration read again");
+                warn(proxy.config());
+            }
             Err(fault) => tracing::error!(error = %fault, "the configuration stays as it was"),
         }
     }

@@ -110,6 +110,12 @@ impl Address {
     }
 }
 
+/// Whether there is a password in this address.
+pub(crate) fn has_password(url: &str) -> bool {
+    let info = without_tls(url).0.as_str().into_connection_info();
+    info.is_ok_and(|info| info.redis_settings().password().is_some())
+}
+
 /// The address in the form that is read here, and whether TLS was asked for.
 fn without_tls(url: &str) -> (String, bool) {
     for scheme in ["rediss://", "valkeys://"] {
@@ -175,6 +181,19 @@ mod tests {
         let address = Address::of(&StoreSettings::new("redis://u:pa%3ass@a:1/3", "")).unwrap();
         assert_eq!(address.login.username(), Some("u"));
         assert_eq!((address.login.password(), address.login.db()), (Some("pa:ss"), 3));
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_seen() {
+        for (url, has) in [
+            ("redis://user:word@store.example", true),
+            ("rediss://:word@store.example:7000/3", true),
+            ("redis://store.example", false),
+            ("redis://user@store.example", false),
+            ("no address", false),
+        ] {
+            assert_eq!(StoreSettings::new(url, "").has_password(), has, "{url}");
+        }
     }
 
     #[cfg(unix)]

@@ -119,6 +119,7 @@ fn whole_but_listeners(keys: &mut Keys) -> Result<Config, Fault> {
     Ok(Config {
         place: keys.place().clone(),
         file: None,
+        is_exposed: false,
         workers: workers.map_or(cores, |number| usize::try_from(number).unwrap_or(1)),
         drain,
         user,

@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::tercel;
 use super::{Proxy, backend, configuration, folder, path};
+use crate::support::tercel;
 
 /// There is no file for those in the queue, and nobody goes who could leave one.
 #[test]

@@ -3,8 +3,9 @@
 //! Must not know: clients. Next: `reload.rs`.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 
-use super::{backend, configuration, folder, path, proxy};
+use super::{Proxy, backend, configuration, folder, path, proxy};
 
 #[test]
 fn a_check_says_what_is_good_and_names_what_is_not() {
@@ -67,4 +68,36 @@ fn an_address_that_is_taken_is_named() {
     let refused = proxy(&options);
     let line = refused.failure();
     assert!(line.starts_with("command line: --listen: ") && line.contains(&address), "{line}");
+}
+
+#[test]
+fn a_password_that_others_can_read_is_told_of() {
+    let folder = folder();
+    let secret = folder.write("secret", "0123456789abcdef0123456789abcdef");
+    let set_mode = |file: &str, mode| {
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(&secret, 0o600);
+    for (login, mode, told) in
+        [(":word@", 0o644, true), (":word@", 0o640, false), ("", 0o644, false)]
+    {
+        let store = format!(
+            "[resumption]\nsessions = \"shared\"\n[resumption.store]\nsecret = \"{secret}\"\n\
+             url = \"redis://{login}127.0.0.1:1\""
+        );
+        let file = folder.write("store.toml", configuration(&folder, backend("x"), &store));
+        set_mode(&file, mode);
+        let warning = format!("{file}: resumption.store.url: has a password in it");
+        let checked = proxy(&["--config", &file, "--check"]).success();
+        assert_eq!(checked.said.contains(&warning), told, "{}", checked.said);
+        let mut proxy = Proxy::start(&["--config", &file]);
+        proxy.address("listener");
+        proxy.signal("-HUP");
+        proxy.wait_for("configuration read again", 1);
+        proxy.signal("-TERM");
+        assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
+        let times = if told { 2 } else { 0 };
+        assert_eq!(proxy.said().matches(&warning).count(), times, "{}", proxy.said());
+        assert!(!proxy.said().contains("word@"), "{}", proxy.said());
+    }
 }
