@@ -49,6 +49,20 @@ pub struct Bound {
     listeners: Vec<Vec<TcpListener>>,
 }
 
+/// What is served by now, which another configuration is held against: on any thread, since that takes its time.
+pub(crate) struct Current {
+    config: Config,
+    live: Arc<Live>,
+}
+
+/// Another configuration with everything that it names.
+pub(crate) struct Prepared {
+    config: Config,
+    live: Arc<Live>,
+    /// What of it has to wait for a start.
+    waits: Vec<Fault>,
+}
+
 /// Whether everything that `config` names is as it says. Nothing is opened.
 ///
 /// # Errors
@@ -149,23 +163,28 @@ impl Proxy {
     /// Serves by another configuration from now on. Connections that are there keep theirs.
     ///
     /// # Errors
-    /// What is wrong with it; then the one before stays. Listeners cannot change, nor the number of threads.
+    /// What is wrong with it; then the one before stays. Listeners cannot change. What else only a start can change
+    /// (threads, the user, the operators' address, what is logged) stays too, and a line is logged for each such key.
     pub fn reload(&mut self, config: Config) -> Result<(), Fault> {
-        let place = &config.place;
-        let same =
-            |ours: &Config| ours.listeners.iter().map(|each| each.address).collect::<Vec<_>>();
-        if same(&config) != same(&self.config) {
-            return Err(place.fault("listener", "addresses cannot change while the process runs"));
+        let prepared = self.current().prepare(config)?;
+        self.adopt(prepared);
+        Ok(())
+    }
+
+    /// For [`Current::prepare`].
+    pub(crate) fn current(&self) -> Current {
+        Current { config: self.config.clone(), live: Arc::clone(&self.orders.borrow().live) }
+    }
+
+    /// Serves by this from now on.
+    pub(crate) fn adopt(&mut self, prepared: Prepared) {
+        let Prepared { config, live, waits } = prepared;
+        for what in waits {
+            tracing::warn!(%what, "a change waits for a restart");
         }
-        if config.workers != self.config.workers {
-            return Err(place.fault("workers", "cannot change while the process runs"));
-        }
-        let before = Arc::clone(&self.orders.borrow().live);
-        let live = Arc::new(Live::new(&config, Some(&before))?);
         self.metrics.set_ticket_keys(live.ticket_key_since());
         self.orders.send_modify(|orders| orders.live = live);
         self.config = config;
-        Ok(())
     }
 
     /// What is shared with other processes, if anything is.
@@ -217,6 +236,21 @@ impl Proxy {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+}
+
+impl Current {
+    /// Loads what `config` names. That reads files and asks for names, and lasts as long as they do.
+    pub(crate) fn prepare(&self, mut config: Config) -> Result<Prepared, Fault> {
+        let same =
+            |ours: &Config| ours.listeners.iter().map(|each| each.address).collect::<Vec<_>>();
+        if same(&config) != same(&self.config) {
+            let reason = "addresses cannot change while the process runs";
+            return Err(config.place.fault("listener", reason));
+        }
+        let waits = config.keep_until_restart(&self.config);
+        let live = Arc::new(Live::new(&config, Some(&self.live))?);
+        Ok(Prepared { config, live, waits })
     }
 }
 

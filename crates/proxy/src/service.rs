@@ -2,6 +2,8 @@
 //!
 //! Must not know: connections. Next: [`crate::run`], which it drives; [`crate::system`].
 
+mod reload;
+
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +16,11 @@ use crate::certificates::watch::Watch;
 use crate::config::Config;
 use crate::logs;
 use crate::metrics::Metrics;
-use crate::metrics::labels::Reload;
+use crate::metrics::labels;
 use crate::run::{Bound, Proxy};
 use crate::system::signals::{Signal, Signals};
 use crate::system::{limits, notify, privileges, sockets};
+use reload::Reload;
 
 /// Serves by `config` until a signal ends it: SIGTERM or SIGINT when the connections have ended, a second one
 /// at once. SIGHUP has the configuration's file and the certificates read again.
@@ -51,7 +54,10 @@ pub fn run(config: Config) -> Result<()> {
         tracing::warn!("this process goes on as root: say whose rights are enough (`user`)");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(operate(bound, admin))
+    let ended = runtime.block_on(operate(bound, admin));
+    // A reload may be under way that nobody waits for any more.
+    runtime.shutdown_background();
+    ended
 }
 
 fn warn(config: &Config) {
@@ -112,10 +118,17 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
     notify::ready();
     let alive = notify::watchdog_interval();
     let mut watchdog = tokio::time::interval(alive.unwrap_or(Duration::from_secs(3600)));
+    let mut reload = Reload::default();
     let mut draining = false;
     loop {
         tokio::select! {
             _ = watchdog.tick() => if alive.is_some() { notify::alive() },
+            Some(step) = reload.step() => {
+                if reload.proceed(step, &mut proxy) {
+                    watches = watch(&proxy);
+                    notify::ready();
+                }
+            }
             more = proxy.thread_ended() => {
                 if !more {
                     return proxy.wait();
@@ -125,19 +138,19 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
                     tracing::error!("a thread has ended that was not told to");
                     health.listener_lost();
                     draining = true;
+                    reload = Reload::default();
                     proxy.drain();
                 }
             }
             signal = signals.next() => match signal {
                 Signal::Reload if !draining => {
                     notify::reloading();
-                    reload(&mut proxy).await;
-                    watches = watch(&proxy);
-                    notify::ready();
+                    reload.begin(&proxy);
                 }
                 Signal::Reload => tracing::warn!("nothing is read again while the process ends"),
                 Signal::Drain if !draining => {
                     draining = true;
+                    reload = Reload::default();
                     watches.clear();
                     health.draining();
                     notify::stopping();
@@ -149,38 +162,11 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
                 Signal::Drain | Signal::Stop => {
                     tracing::info!(connections = proxy.connections(), "ending at once");
                     proxy.stop();
+                    reload = Reload::default();
                     draining = true;
                 }
             }
         }
-    }
-}
-
-/// What is wrong leaves what it would replace as it was.
-async fn reload(proxy: &mut Proxy) {
-    let metrics = Arc::clone(proxy.metrics());
-    if let Some(file) = proxy.config().file.clone() {
-        let reloaded = Config::load(&file).and_then(|config| proxy.reload(config));
-        metrics.reloaded(Reload::Configuration, reloaded.is_ok());
-        match reloaded {
-            Ok(()) => {
-                tracing::info!("configuration read again");
-                warn(proxy.config());
-            }
-            Err(fault) => tracing::error!(error = %fault, "the configuration stays as it was"),
-        }
-    }
-    if let Some(fleet) = proxy.fleet() {
-        let reloaded = fleet.reload().await;
-        metrics.reloaded(Reload::TicketKeys, reloaded.is_ok());
-        if let Err(error) = reloaded {
-            tracing::error!(%error, "the ticket keys stay as they were");
-        }
-    }
-    for certificates in proxy.certificates() {
-        let changes = certificates.reload();
-        changes.log();
-        metrics.reloaded(Reload::Certificates, changes.problems.is_empty());
     }
 }
 
@@ -195,7 +181,7 @@ fn watch(proxy: &Proxy) -> Vec<Watch> {
         let (metrics, others) = (Arc::clone(proxy.metrics()), all.clone());
         let changed = move |changes: &crate::certificates::Changes| {
             changes.log();
-            metrics.reloaded(Reload::Certificates, changes.problems.is_empty());
+            metrics.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
             publish(&metrics, &others);
         };
         match Watch::start(Arc::clone(certificates), LOOK, changed) {

@@ -8,6 +8,7 @@ mod fault;
 pub(crate) mod keys;
 pub(crate) mod network;
 mod parse;
+mod start;
 
 use std::fs::File;
 use std::io::{self, Read};
