@@ -49,6 +49,7 @@ mod listener;
 mod live;
 mod names;
 mod proxy_protocol;
+mod pulse;
 mod relay;
 mod run;
 mod service;

@@ -18,6 +18,7 @@ use crate::limits::Counts;
 use crate::listener;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
 use crate::worker::{Orders, Phase, Work, work};
 
 /// A terminator whose threads are running. Dropping it ends them at once.
@@ -28,6 +29,7 @@ pub struct Proxy {
     threads: Vec<JoinHandle<io::Result<()>>>,
     metrics: Arc<Metrics>,
     counts: Arc<Counts>,
+    pulse: Pulse,
     ended: mpsc::UnboundedReceiver<()>,
 }
 
@@ -113,13 +115,15 @@ impl Bound {
         let (orders, _) = watch::channel(Orders { live, phase: Phase::Serving });
         let (ending, ended) = mpsc::unbounded_channel();
         let threads = Vec::new();
-        let mut proxy = Proxy { orders, config, addresses, threads, metrics, counts, ended };
+        let pulse = Pulse::new();
+        let mut proxy = Proxy { orders, config, addresses, threads, metrics, counts, pulse, ended };
         for (number, listeners) in listeners.into_iter().enumerate() {
             let given = Work {
                 listeners,
                 orders: proxy.orders.subscribe(),
                 shard: proxy.metrics.shard(number),
                 counts: Arc::clone(&proxy.counts),
+                beat: proxy.pulse.beat(),
             };
             let ending = Ending(ending.clone());
             let run = move || {
@@ -185,6 +189,11 @@ impl Proxy {
         self.metrics.set_ticket_keys(live.ticket_key_since());
         self.orders.send_modify(|orders| orders.live = live);
         self.config = config;
+    }
+
+    /// Asks all threads for an answer; the numbers of those that have not answered the time before.
+    pub(crate) fn silent_threads(&self) -> Vec<usize> {
+        self.pulse.ask()
     }
 
     /// What is shared with other processes, if anything is.

@@ -116,13 +116,12 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
         tracing::info!(listener = %address, threads, "listening");
     }
     notify::ready();
-    let alive = notify::watchdog_interval();
-    let mut watchdog = tokio::time::interval(alive.unwrap_or(Duration::from_secs(3600)));
+    let mut watchdog = Watchdog::new();
     let mut reload = Reload::default();
     let mut draining = false;
     loop {
         tokio::select! {
-            _ = watchdog.tick() => if alive.is_some() { notify::alive() },
+            () = watchdog.tick() => vouch(&proxy),
             Some(step) = reload.step() => {
                 if reload.proceed(step, &mut proxy) {
                     watches = watch(&proxy);
@@ -167,6 +166,41 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
                 }
             }
         }
+    }
+}
+
+/// Tells the service manager that all is well, where it wants to know and all threads say so.
+struct Watchdog(Option<tokio::time::Interval>);
+
+impl Watchdog {
+    fn new() -> Self {
+        // Who is asked twice in that time may miss one question.
+        let wanted = notify::watchdog_interval().and_then(|interval| interval.checked_div(2));
+        Self(wanted.map(|interval| {
+            let mut ticks = tokio::time::interval(interval);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            ticks
+        }))
+    }
+
+    async fn tick(&mut self) {
+        match &mut self.0 {
+            Some(ticks) => _ = ticks.tick().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn vouch(proxy: &Proxy) {
+    let silent = proxy.silent_threads();
+    if silent.is_empty() {
+        return notify::alive();
+    }
+    for worker in silent {
+        tracing::error!(
+            worker,
+            "a thread does not answer: the watchdog is not told that all is well"
+        );
     }
 }
 

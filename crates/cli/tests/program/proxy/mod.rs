@@ -9,6 +9,7 @@ mod reload;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -195,6 +196,26 @@ fn one_line_serves_and_is_watched() {
             Err(_) => println!("absent: curl"),
         }
     }
+    proxy.signal("-TERM");
+    assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
+}
+
+#[test]
+fn the_service_manager_hears_that_threads_turn() {
+    let folder = folder();
+    let socket = UnixDatagram::bind(folder.file("notify")).unwrap();
+    socket.set_read_timeout(Some(LIMIT)).unwrap();
+    let file = folder.write("proxy.toml", configuration(&folder, backend("x"), ""));
+    let mut command = tercel();
+    command.env("NOTIFY_SOCKET", folder.file("notify")).env("WATCHDOG_USEC", "400000");
+    let mut proxy = Proxy::start_as(command, &["--config", &file]);
+    let mut told = String::new();
+    while told.matches("WATCHDOG=1").count() < 5 {
+        let mut message = [0; 256];
+        let length = socket.recv(&mut message).unwrap();
+        told.push_str(std::str::from_utf8(&message[..length]).unwrap());
+    }
+    assert!(told.starts_with("READY=1\n"), "{told}");
     proxy.signal("-TERM");
     assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
 }
