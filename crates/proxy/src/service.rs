@@ -109,7 +109,7 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
         let (metrics, health) = (Arc::clone(proxy.metrics()), Arc::clone(&health));
         tokio::spawn(admin::serve(listener, metrics, health));
     }
-    let mut watches = watch(&proxy);
+    let mut watches = watch(proxy.metrics(), &proxy.certificates());
     let threads = proxy.config().workers;
     health.serving(proxy.addresses().len().saturating_mul(threads));
     for address in proxy.addresses() {
@@ -123,8 +123,7 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
         tokio::select! {
             () = watchdog.tick() => vouch(&proxy),
             Some(step) = reload.step() => {
-                if reload.proceed(step, &mut proxy) {
-                    watches = watch(&proxy);
+                if reload.proceed(step, &mut proxy, &mut watches) {
                     notify::ready();
                 }
             }
@@ -138,19 +137,20 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
                     health.listener_lost();
                     draining = true;
                     reload = Reload::default();
+                    end(&mut watches);
                     proxy.drain();
                 }
             }
             signal = signals.next() => match signal {
                 Signal::Reload if !draining => {
                     notify::reloading();
-                    reload.begin(&proxy);
+                    reload.begin(&proxy, &mut watches);
                 }
                 Signal::Reload => tracing::warn!("nothing is read again while the process ends"),
                 Signal::Drain if !draining => {
                     draining = true;
                     reload = Reload::default();
-                    watches.clear();
+                    end(&mut watches);
                     health.draining();
                     notify::stopping();
                     notify::extend_timeout(proxy.config().drain);
@@ -162,6 +162,7 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
                     tracing::info!(connections = proxy.connections(), "ending at once");
                     proxy.stop();
                     reload = Reload::default();
+                    end(&mut watches);
                     draining = true;
                 }
             }
@@ -207,12 +208,12 @@ fn vouch(proxy: &Proxy) {
 /// How often certificates' files are looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
-fn watch(proxy: &Proxy) -> Vec<Watch> {
-    let all = proxy.certificates();
-    publish(proxy.metrics(), &all);
+/// Looks at files, and so may take its time.
+fn watch(metrics: &Arc<Metrics>, all: &[Arc<Certificates>]) -> Vec<Watch> {
+    publish(metrics, all);
     let mut watches = Vec::new();
-    for certificates in &all {
-        let (metrics, others) = (Arc::clone(proxy.metrics()), all.clone());
+    for certificates in all {
+        let (metrics, others) = (Arc::clone(metrics), all.to_vec());
         let changed = move |changes: &crate::certificates::Changes| {
             changes.log();
             metrics.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
@@ -224,6 +225,12 @@ fn watch(proxy: &Proxy) -> Vec<Watch> {
         }
     }
     watches
+}
+
+/// Ends them, without waiting for a look that is under way.
+fn end(watches: &mut Vec<Watch>) {
+    let ended = std::mem::take(watches);
+    tokio::task::spawn_blocking(move || drop(ended));
 }
 
 fn publish(metrics: &Metrics, certificates: &[Arc<Certificates>]) {
