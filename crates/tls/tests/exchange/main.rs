@@ -15,6 +15,7 @@ mod cookie;
 mod decisions;
 mod endings;
 mod forged;
+mod freshness;
 mod identity;
 mod ml_dsa;
 mod negotiation;
