@@ -13,7 +13,7 @@ use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{ClientAuth, Policy, ReplayGuard, RotatingTickets, ServerConfig, TicketSealer};
-use tercel_fleet::{Fleet, FleetError, Settings, TicketKeys};
+use tercel_fleet::{Fleet, FleetError, FleetSecrets, Settings, TicketKeys};
 use tercel_tokio::{Acceptor, Answers};
 
 use crate::backend::Endpoint;
@@ -59,6 +59,8 @@ struct Keys {
     wanted: Resumption,
     tickets: Option<Arc<RotatingTickets>>,
     fleet: Option<Fleet>,
+    /// What the fleet is to go on with once this configuration is served.
+    secrets: Option<FleetSecrets>,
     guard: Arc<ReplayGuard>,
 }
 
@@ -79,6 +81,13 @@ impl Live {
             live.listeners.push(listener);
         }
         Ok(live)
+    }
+
+    /// To be told when all of it is served from now on: what it has taken over from the one before changes.
+    pub(crate) fn begin(&self) {
+        if let (Some(fleet), Some(secrets)) = (&self.keys.fleet, &self.keys.secrets) {
+            fleet.use_secrets(secrets.clone());
+        }
     }
 
     /// What is shared with other processes.
@@ -170,7 +179,9 @@ impl Live {
         let shared = self.keys.fleet.is_some() && self.keys.wanted.shared_guard;
         let guard = Arc::clone(&self.keys.guard);
         let guard = if shared { Policy::Ask } else { Policy::Here(guard as Arc<_>) };
-        builder = builder.early_data(route.early_data, guard);
+        builder = builder
+            .early_data(route.early_data, guard)
+            .freshness_window(self.keys.wanted.freshness_window);
         builder.build().map_err(|error| route.place.whole_fault(error.to_string()))
     }
 
@@ -218,8 +229,13 @@ impl Keys {
         let now = UnixTime::now();
         let guard = match before {
             // What the store has admitted meanwhile this one has not seen: it is blind again.
-            Some(before) if !before.wanted.shared_guard => Arc::clone(&before.guard),
-            _ => Arc::new(blind::guard(wanted.guard_capacity, now)),
+            Some(before)
+                if !before.wanted.shared_guard
+                    && before.wanted.freshness_window == wanted.freshness_window =>
+            {
+                Arc::clone(&before.guard)
+            }
+            _ => Arc::new(blind::guard(wanted.guard_capacity, now, wanted.freshness_window)),
         };
         let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
             (Tickets::Off | Tickets::Shared, _) => None,
@@ -230,18 +246,27 @@ impl Keys {
                 Some(Arc::new(drawn))
             }
         };
-        let fleet = match &wanted.fleet {
-            None => None,
-            Some(settings) => {
-                let same = before.filter(|before| before.wanted.fleet == wanted.fleet);
-                Some(match same.and_then(|before| before.fleet.clone()) {
-                    Some(fleet) => fleet,
-                    None => blind::fleet(settings)
-                        .map_err(|error| fleet_fault(config, settings, &error))?,
-                })
+        let (mut fleet, mut secrets) = (None, None);
+        if let Some(settings) = &wanted.fleet {
+            let fault = |error| fleet_fault(config, settings, &error);
+            match before.and_then(|before| before.fleet_of(settings)) {
+                // The files may hold others by now, or be others.
+                Some(same) => {
+                    let store = settings.store.as_ref();
+                    let read = store.map(|store| FleetSecrets::read(store, &settings.name));
+                    secrets = read.transpose().map_err(fault)?;
+                    fleet = Some(same);
+                }
+                None => fleet = Some(blind::fleet(settings).map_err(fault)?),
             }
-        };
-        Ok(Self { wanted: wanted.clone(), tickets, fleet, guard })
+        }
+        Ok(Self { wanted: wanted.clone(), tickets, fleet, secrets, guard })
+    }
+
+    /// The fleet from before, if it can be that of these settings.
+    fn fleet_of(&self, settings: &Settings) -> Option<Fleet> {
+        let ours = self.wanted.fleet.as_ref()?;
+        self.fleet.clone().filter(|_| ours.is_same_but_for_secrets(settings))
     }
 }
 
@@ -258,6 +283,12 @@ fn fleet_fault(config: &Config, settings: &Settings, error: &FleetError) -> Faul
         | FleetError::Keys(file, _) => match store {
             _ if settings.ticket_keys == TicketKeys::File(file.clone()) => "resumption.ticket_keys",
             Some(store) if store.secret_file == *file => "resumption.store.secret",
+            Some(store) if store.next_secret_file.as_ref() == Some(file) => {
+                "resumption.store.next_secret"
+            }
+            Some(store) if store.previous_secret_file.as_ref() == Some(file) => {
+                "resumption.store.previous_secret"
+            }
             Some(store) if store.roots.as_ref() == Some(file) => "resumption.store.roots",
             _ => "resumption.store.certificate",
         },
@@ -334,6 +365,9 @@ mod tests {
         let still = Live::new(&config("own"), Some(&own)).unwrap();
         assert!(Arc::ptr_eq(&own.keys.guard, &still.keys.guard));
         let shared = Live::new(&config("shared"), Some(&still)).unwrap();
+        let narrower = config("own\"\nfreshness_window = 5\nfleet = \"default");
+        let narrower = Live::new(&narrower, Some(&still)).unwrap();
+        assert!(!Arc::ptr_eq(&own.keys.guard, &narrower.keys.guard));
         let again = Live::new(&config("own"), Some(&shared)).unwrap();
         assert!(!Arc::ptr_eq(&own.keys.guard, &again.keys.guard));
     }

@@ -162,6 +162,7 @@ impl Proxy {
         }
         let before = Arc::clone(&self.orders.borrow().live);
         let live = Arc::new(Live::new(&config, Some(&before))?);
+        live.begin();
         self.metrics.set_ticket_keys(live.ticket_key_since());
         self.orders.send_modify(|orders| orders.live = live);
         self.config = config;

@@ -7,6 +7,8 @@ mod early_data;
 mod fake;
 mod nodes;
 mod real;
+mod secrets;
 mod served;
 mod sessions;
 mod ticket_keys;
+mod useless;

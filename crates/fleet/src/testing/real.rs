@@ -1,7 +1,7 @@
 //! Nodes against a real server: killed, stopped, restarted empty and with an old snapshot, emptied, over TLS.
 //!
-//! Without `redis-server` or `valkey-server` these tests say `absent:` and check nothing. Must not know: how nodes
-//! work. Next: `served.rs`.
+//! Without `valkey-server` or `redis-server` these tests say `absent:` and check nothing; `TERCEL_STORE_SERVER` names
+//! another program. Must not know: how nodes work. Next: `served.rs`.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -21,7 +21,7 @@ use crate::store::dial::Address;
 
 /// A server of its own for one test.
 struct Real {
-    program: &'static str,
+    program: String,
     folder: Folder,
     port: u16,
     options: Vec<String>,
@@ -30,14 +30,7 @@ struct Real {
 
 impl Real {
     async fn start(options: &[&str]) -> Option<Self> {
-        let is_there = |program: &&str| {
-            let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
-            version.is_ok_and(|status| status.success())
-        };
-        let Some(program) = ["valkey-server", "redis-server"].into_iter().find(is_there) else {
-            println!("absent: valkey-server, redis-server");
-            return None;
-        };
+        let program = program()?;
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
         let options = options.iter().map(|option| (*option).to_owned()).collect();
         let mut real = Self { program, folder: Folder::new(), port, options, process: None };
@@ -50,7 +43,7 @@ impl Real {
     }
 
     async fn run(&mut self) {
-        let mut command = Command::new(self.program);
+        let mut command = Command::new(&self.program);
         command.args(["--bind", "127.0.0.1", "--save", "", "--dir"]).arg(self.folder.path());
         if !self.options.iter().any(|option| option == "--port") {
             command.args(["--port", &self.port.to_string()]);
@@ -87,6 +80,22 @@ impl Drop for Real {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The server's program, if there is one. One that is named has to be there.
+fn program() -> Option<String> {
+    if let Ok(named) = std::env::var("TERCEL_STORE_SERVER") {
+        return Some(named);
+    }
+    let is_there = |program: &&str| {
+        let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    };
+    let found = ["valkey-server", "redis-server"].into_iter().find(is_there);
+    if found.is_none() {
+        println!("absent: valkey-server, redis-server");
+    }
+    found.map(str::to_owned)
 }
 
 async fn until_answering(url: &str) {
@@ -144,11 +153,11 @@ async fn of_two_nodes_at_once_one_takes_one_admits_and_one_rotates() {
         node.look().await.unwrap();
     }
     tokio::time::pause();
-    tokio::time::advance(crate::early_data::blind_time(super::nodes::DIFFERENCE)).await;
+    tokio::time::advance(super::nodes::BLIND).await;
     tokio::time::resume();
     for round in 0..50_u8 {
         let binder = [round];
-        let both = tokio::join!(a.guard.admit(&binder), b.guard.admit(&binder));
+        let both = tokio::join!(a.admit(&binder), b.admit(&binder));
         assert!(both.0 ^ both.1, "round {round}");
     }
 }

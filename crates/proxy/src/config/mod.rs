@@ -117,6 +117,8 @@ pub struct Resumption {
     pub own_guard_is_meant: bool,
     /// Values that the replay guard of this process has room for.
     pub guard_capacity: usize,
+    /// Seconds by which a ticket's age may be off for its early data to count as fresh.
+    pub freshness_window: u32,
     /// What is shared with other processes, if anything is.
     pub fleet: Option<tercel_fleet::Settings>,
 }

@@ -19,11 +19,14 @@ pub(super) struct Store {
 impl Store {
     /// `None`, and a line that says so, if there is no such program.
     pub(super) async fn start(folder: PathBuf) -> Option<Self> {
-        let is_there = |program: &&str| {
+        let is_there = |program: &String| {
             let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
             version.is_ok_and(|status| status.success())
         };
-        let Some(program) = ["valkey-server", "redis-server"].into_iter().find(is_there) else {
+        // One that is named has to be there.
+        let named = std::env::var("TERCEL_STORE_SERVER").ok();
+        let known = || ["valkey-server", "redis-server"].map(str::to_owned).into_iter();
+        let Some(program) = named.or_else(|| known().find(is_there)) else {
             println!("absent: valkey-server, redis-server");
             return None;
         };
