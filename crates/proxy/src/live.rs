@@ -43,6 +43,8 @@ pub(crate) struct LiveListener {
     pub(crate) connections: Option<u32>,
     pub(crate) accept_proxy_protocol: bool,
     pub(crate) proxy_protocol_from: Vec<Network>,
+    /// Whether any of the routes does that.
+    pub(crate) early_data_at_once: bool,
 }
 
 /// Where clients of some names go.
@@ -51,6 +53,10 @@ pub(crate) struct LiveRoute {
     pub(crate) connect: Connect,
     pub(crate) on_truncation: OnTruncation,
     pub(crate) send_proxy_protocol: bool,
+    /// Bytes of it that are accepted.
+    pub(crate) early_data: u32,
+    /// Whether a backend gets it before the handshake is complete.
+    pub(crate) early_data_at_once: bool,
 }
 
 /// What sessions are sealed with, and what remembers early data.
@@ -122,6 +128,8 @@ impl Live {
                 connect: route.connect,
                 on_truncation: route.on_truncation,
                 send_proxy_protocol: route.send_proxy_protocol,
+                early_data: route.early_data,
+                early_data_at_once: route.early_data_at_once,
             });
         }
         let names = Arc::new(names);
@@ -142,6 +150,7 @@ impl Live {
                 .time_limit(Some(self.timeouts.handshake))
                 .answers(self.answers()),
             names,
+            early_data_at_once: routes.iter().any(|route| route.early_data_at_once),
             routes,
             connections: listener.connections,
             accept_proxy_protocol: listener.accept_proxy_protocol,

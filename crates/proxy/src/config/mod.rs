@@ -172,6 +172,8 @@ pub struct Route {
     pub min_version: ProtocolVersion,
     /// Bytes of early data that are accepted; 0: none.
     pub early_data: u32,
+    /// Whether a backend gets them before the handshake is complete.
+    pub early_data_at_once: bool,
     /// When the backend is connected to.
     pub connect: Connect,
     /// What a client that ends without close_notify is for the backend.

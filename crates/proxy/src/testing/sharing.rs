@@ -12,12 +12,13 @@ use std::time::Duration;
 use tercel::ClientConfig;
 use tercel::wire::ProtocolVersion;
 use tercel_tokio::{Connector, EarlyConnection};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::store::Store;
 use super::terminator::{
-    Folder, VERSIONS, backend, client, config, connect_with, echo, echoed, exchange, quoted, start, until,
+    Folder, VERSIONS, backend, client, config, connect_with, echo, echoed, exchange, quoted, start,
+    until,
 };
 use crate::Proxy;
 use crate::blind::BLIND;
@@ -59,7 +60,7 @@ async fn seeing(nodes: &[Proxy]) {
 }
 
 /// A client that has a session of this node's.
-async fn known_to(node: &Proxy) -> Arc<ClientConfig> {
+pub(super) async fn known_to(node: &Proxy) -> Arc<ClientConfig> {
     let config = client().early_data(true).build().unwrap();
     for _ in 0..100 {
         let mut stream = connect_with(node, "a.example", config.clone()).await.unwrap();
@@ -74,7 +75,7 @@ async fn known_to(node: &Proxy) -> Arc<ClientConfig> {
 }
 
 /// A client that begins with early data, of which somebody sends a copy to `copy` first.
-async fn meet(
+pub(super) async fn meet(
     node: &Proxy,
     config: &Arc<ClientConfig>,
     copy: Option<&Proxy>,
@@ -109,7 +110,7 @@ async fn pass_on(mut client: TcpStream, there: SocketAddr, copy: Option<SocketAd
 }
 
 /// All that a client sends before it waits for an answer.
-async fn first_flight(client: &mut TcpStream) -> Vec<u8> {
+pub(super) async fn first_flight(client: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     let (mut flight, mut piece) = (Vec::new(), vec![0; 8192]);
     let quiet = Duration::from_millis(200);
     loop {
