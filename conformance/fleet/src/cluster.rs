@@ -81,7 +81,9 @@ struct Node {
 
 impl Cluster {
     /// Starts everything. Within a runtime, which serves the backends.
-    pub(crate) async fn start(program: &Path) -> Result<Self> {
+    ///
+    /// `window` is the seconds by which a ticket's age may be off for its early data to count as fresh.
+    pub(crate) async fn start(program: &Path, store: &str, window: u32) -> Result<Self> {
         let folder = TemporaryFolder::create("tercel-fleet")?;
         let path = folder.path();
         let authority = Authority::new("Fleet", Key::P256)?;
@@ -89,7 +91,7 @@ impl Cluster {
         write_private(&path.join("secret"), "0123456789abcdef0123456789abcdef")?;
         write_certificate(&authority, path)?;
         let keys = KeyFile::create(path)?;
-        let store = Store::start(path)?;
+        let store = Store::start(store, path)?;
         let mut addresses = Vec::new();
         for _ in Face::ALL {
             let mut nodes = Vec::new();
@@ -105,7 +107,8 @@ impl Cluster {
             let (mut proxies, mut configs) = (Vec::new(), Vec::new());
             for face in Face::ALL {
                 let (address, admin) = of(face, number);
-                let text = config(face, path, address, admin, backend.address(), &store.url());
+                let text =
+                    config(face, path, address, admin, backend.address(), &store.url(), window);
                 let file = path.join(format!("{}-{number}.toml", face.name()));
                 proxies.push(Proxy::start(program, &file, &text, admin, Terms::default())?);
                 configs.push((file, text));
@@ -282,10 +285,11 @@ fn config(
     admin: SocketAddr,
     backend: SocketAddr,
     store: &str,
+    window: u32,
 ) -> String {
     let folder = folder.display();
-    // A store that does not answer in time is lost, and early data with it for two minutes: a busy machine is no
-    // reason. All clocks here are one.
+    // A store that does not answer in time is lost, and early data with it for a while: a busy machine is no reason. All
+    // clocks here are one.
     let store = format!(
         "[resumption.store]
 url = \"{store}\"
@@ -308,6 +312,7 @@ drain = {}
 [admin]
 address = \"{admin}\"
 [resumption]
+freshness_window = {window}
 {shared}[[listener]]
 address = \"{address}\"
 certificates = \"{folder}/certificates\"

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -14,8 +14,18 @@ use tercel_harness::ports::free_port;
 use tercel_harness::process::{Process, Signal};
 use tercel_harness::proxy::wait_for;
 
-/// The program.
-pub(crate) const PROGRAM: &str = "redis-server";
+/// The program: what `TERCEL_STORE_SERVER` names, or the first of these that is there.
+pub(crate) fn program() -> Option<String> {
+    let is_there = |program: &String| {
+        let mut command = Command::new(program);
+        command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let named = std::env::var("TERCEL_STORE_SERVER").ok();
+    // One that is named has to be there.
+    named
+        .or_else(|| ["redis-server", "valkey-server"].map(str::to_owned).into_iter().find(is_there))
+}
 
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(10);
@@ -26,18 +36,19 @@ const SNAPSHOT: &str = "dump.rdb";
 /// A running store on 127.0.0.1, which saves nothing by itself.
 #[derive(Debug)]
 pub(crate) struct Store {
+    program: String,
     folder: PathBuf,
     port: u16,
     process: Process,
 }
 
 impl Store {
-    pub(crate) fn start(folder: &Path) -> Result<Self> {
+    pub(crate) fn start(program: &str, folder: &Path) -> Result<Self> {
         let folder = folder.join("store");
         fs::create_dir(&folder)?;
         let port = free_port()?;
-        let process = Process::start(command(&folder, port))?;
-        let store = Self { folder, port, process };
+        let process = Process::start(command(program, &folder, port))?;
+        let store = Self { program: program.to_owned(), folder, port, process };
         store.wait_until_it_answers()?;
         Ok(store)
     }
@@ -53,6 +64,13 @@ impl Store {
 
     pub(crate) fn thaw(&self) -> Result<()> {
         self.process.signal(Signal::SIGCONT)
+    }
+
+    /// What it calls itself, with its version.
+    pub(crate) fn version(&self) -> String {
+        let output = Command::new(&self.program).arg("--version").output();
+        let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        said.unwrap_or_default().split(" sha=").next().unwrap_or_default().trim().to_owned()
     }
 
     /// All that is there now, for later.
@@ -84,7 +102,7 @@ impl Store {
     }
 
     fn start_again(&mut self) -> Result<()> {
-        self.process = Process::start(command(&self.folder, self.port))?;
+        self.process = Process::start(command(&self.program, &self.folder, self.port))?;
         self.wait_until_it_answers()
     }
 
@@ -106,8 +124,8 @@ impl Store {
     }
 }
 
-fn command(folder: &Path, port: u16) -> Command {
-    let mut command = Command::new(PROGRAM);
+fn command(program: &str, folder: &Path, port: u16) -> Command {
+    let mut command = Command::new(program);
     command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""]);
     command.args(["--appendonly", "no", "--dbfilename", SNAPSHOT, "--dir"]).arg(folder);
     command
