@@ -143,6 +143,10 @@ lab-page-check:
 bench-crypto:
     cargo bench -p tercel-crypto --features bench-bare --bench wrappers
 
+# What signing several handshakes together would gain a server.
+bench-batch:
+    cargo bench -p tercel-crypto --bench batch
+
 # Sections of RFCs that the source cites and no test does: where a rule may lack its test.
 musts *CRATES="":
     tools/musts.sh {{ CRATES }}
