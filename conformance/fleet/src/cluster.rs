@@ -84,7 +84,9 @@ struct Node {
 
 impl Cluster {
     /// Starts everything. Within a runtime, which serves the backends.
-    pub(crate) async fn start(program: &Path) -> Result<Self> {
+    ///
+    /// `window` is the seconds by which a ticket's age may be off for its early data to count as fresh.
+    pub(crate) async fn start(program: &Path, window: u32) -> Result<Self> {
         let folder = TemporaryFolder::create("tercel-fleet")?;
         let path = folder.path();
         let authority = Authority::new("Fleet", Key::P256)?;
@@ -108,7 +110,8 @@ impl Cluster {
             let (mut proxies, mut configs) = (Vec::new(), Vec::new());
             for face in Face::ALL {
                 let (address, admin) = of(face, number);
-                let text = config(face, path, address, admin, backend.address(), &store.url());
+                let text =
+                    config(face, path, address, admin, backend.address(), &store.url(), window);
                 let file = path.join(format!("{}-{number}.toml", face.name()));
                 proxies.push(Proxy::start(program, &file, &text, admin, Terms::default())?);
                 configs.push((file, text));

@@ -40,8 +40,8 @@ struct Options {
     /// The tercel program.
     #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
     tercel: PathBuf,
-    /// Does not wait until early data is admitted, which takes two minutes after each time it is not:
-    /// less than a minute in all.
+    /// With fewer troubles for early data and a freshness window of seconds, so that nodes are not blind for two
+    /// minutes after each: less than two minutes in all.
     #[arg(long)]
     quick: bool,
 }
@@ -59,9 +59,11 @@ fn main() -> Result<ExitCode> {
         println!("absent: {}", absent.join(", "));
         return Ok(ExitCode::SUCCESS);
     }
+    let window = if options.quick { QUICK_WINDOW } else { WINDOW };
     let program = program::at(&options.tercel)?;
     let runtime = program::runtime(2)?;
-    let cluster = runtime.block_on(Cluster::start(&program))?;
+    let cluster = runtime.block_on(Cluster::start(&program, window))?;
+    println!("store: {}", cluster.store.version());
     let roots = proxy::roots(&cluster.root_pem())?;
     runtime.block_on(async {
         let alone = Alone::start(&cluster.certificate()?).await?;
@@ -71,7 +73,8 @@ fn main() -> Result<ExitCode> {
     let kinds = clients.iter().map(|kind| kind.name).collect();
     let load = Load::start(clients, &roots)?;
     let begun = Instant::now();
-    let mut run = Run::new(cluster, &runtime, load, kinds, roots, options.quick);
+    let window = Duration::from_secs(window.into());
+    let mut run = Run::new(cluster, &runtime, load, kinds, roots, options.quick, window);
     run.all()?;
 
     let replays = run.replays();
@@ -79,7 +82,7 @@ fn main() -> Result<ExitCode> {
     let outcomes = load.stop()?;
     let (kinds, mut faults) = report::kinds(&outcomes);
     faults.extend(cluster.repeated().into_iter().map(|path| format!("{path} came twice")));
-    if replays.once == 0 && !options.quick {
+    if replays.once == 0 {
         faults.push("no early data was accepted at all".to_owned());
     }
     println!("\n{}\n\n{kinds}\n", report::table(&lines));
@@ -98,6 +101,11 @@ fn main() -> Result<ExitCode> {
     println!("{}", if passed { "passed" } else { "FAILED" });
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
+
+/// Seconds by which a ticket's age may be off for its early data to count as fresh: the default.
+const WINDOW: u32 = 60;
+/// Long enough for a replay right after a trouble to be fresh still.
+const QUICK_WINDOW: u32 = 8;
 
 /// The steady load.
 fn clients(cluster: &Cluster) -> Vec<Kind> {

@@ -13,6 +13,7 @@ use tercel::pki::Roots;
 use tercel_harness::good::Load;
 use tercel_harness::proxy::wait_for;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, Face};
 use crate::early::{self, Flight};
@@ -24,9 +25,9 @@ pub(crate) const RECOVERED: f64 = 0.85;
 pub(crate) const BOUND: Duration = Duration::from_secs(15);
 /// Over what time a share is taken.
 pub(crate) const WINDOW: Duration = Duration::from_secs(1);
-/// How long a node refuses early data after its store was away, and a little more: what the fleet calls its
-/// blind time.
-const BLIND: Duration = Duration::from_secs(140);
+/// By how much longer than twice the freshness window a node refuses early data after its store was away (what the
+/// fleet calls its blind time), and time for a busy machine.
+const BLIND: Duration = Duration::from_secs(20);
 
 /// The faces whose nodes admit early data.
 const EARLY: [Face; 2] = [Face::StoreKeys, Face::Sessions];
@@ -38,7 +39,7 @@ pub(crate) enum Early {
     No,
     /// Flights are recorded before it and replayed after it.
     Now,
-    /// The same, and if there is time it waits until every node admits early data.
+    /// The same, once every node admits early data.
     Wait,
 }
 
@@ -50,12 +51,23 @@ pub(crate) struct Run<'a> {
     /// Of the clients.
     pub(crate) kinds: Vec<&'static str>,
     pub(crate) roots: Roots,
-    /// Whether there is no time to wait until early data is admitted.
+    /// Whether less is to be seen in less time.
     pub(crate) quick: bool,
+    /// By how much a ticket's age may be off for its early data to count as fresh.
+    window: Duration,
     pub(crate) start: Instant,
     pub(crate) lines: Vec<Line>,
-    flights: [(Face, Vec<Flight>); 2],
+    flights: Flights,
     replays: Replays,
+}
+
+/// Of each face that admits early data.
+type Flights = [(Face, Vec<Flight>); 2];
+
+/// Flights under way to all nodes, and what had become of them before.
+struct Replaying {
+    before: Replays,
+    task: JoinHandle<Flights>,
 }
 
 /// How often flights were sent again, and how often they were accepted though they had been before.
@@ -75,11 +87,12 @@ impl<'a> Run<'a> {
         kinds: Vec<&'static str>,
         roots: Roots,
         quick: bool,
+        window: Duration,
     ) -> Self {
         let flights = EARLY.map(|face| (face, Vec::new()));
         let (lines, replays) = (Vec::new(), Replays::default());
         let start = Instant::now();
-        Self { cluster, runtime, load, kinds, roots, quick, start, lines, flights, replays }
+        Self { cluster, runtime, load, kinds, roots, quick, window, start, lines, flights, replays }
     }
 
     /// What became of what was sent early.
@@ -95,7 +108,7 @@ impl<'a> Run<'a> {
         cause: impl FnOnce(&mut Self) -> Result<Vec<String>>,
     ) -> Result<()> {
         let mut faults = Vec::new();
-        if early == Early::Wait && !self.quick {
+        if early == Early::Wait {
             let waited = self.wait_until_early_data_is_admitted();
             faults.extend(waited.err().map(|error| error.to_string()));
         }
@@ -104,14 +117,14 @@ impl<'a> Run<'a> {
             // What is accepted from now on is not in the snapshot that a store may come back with.
             self.cluster.store.save()?;
             self.make_flights().context("early flights")?;
-            if !self.quick {
-                self.replay(false);
-            }
+            self.replay(false)?;
         }
         let begun = Instant::now();
         let before = Share::of(&self.load.since(begun - WINDOW));
         faults.extend(cause(self).with_context(|| name.to_owned())?);
         let ended = Instant::now();
+        // At once, while all of it is fresh, and once more when all is well again.
+        let replaying = (early != Early::No).then(|| self.begin_replay(true));
         let during = Share::of(&self.load.since(begun));
         let mut after = Share::default();
         let recovered = wait_for("resumption is back", BOUND, || {
@@ -122,8 +135,9 @@ impl<'a> Run<'a> {
         if let Err(error) = &recovered {
             faults.push(format!("{error}: {}", after.missing(&before, RECOVERED)));
         }
-        if early != Early::No {
-            self.replay(true);
+        if let Some(replaying) = replaying {
+            self.end_replay(replaying)?;
+            self.replay(true)?;
         }
         faults.extend(self.cluster.ended()?);
         let killed = name.ends_with("killed").then_some(begun);
@@ -156,35 +170,43 @@ impl<'a> Run<'a> {
     }
 
     /// Sends every flight that may still count as fresh to each node; those that are kept only if `all`.
-    fn replay(&mut self, all: bool) {
-        let sums = |flights: &[(Face, Vec<Flight>)]| {
-            flights.iter().flat_map(|(_, flights)| flights).fold((0, 0, 0), |sums, flight| {
-                let accepted = flight.accepted.min(1);
-                (sums.0 + flight.sent, sums.1 + flight.excess(), sums.2 + accepted)
-            })
-        };
+    fn replay(&mut self, all: bool) -> Result<()> {
+        let replaying = self.begin_replay(all);
+        self.end_replay(replaying)
+    }
+
+    fn begin_replay(&mut self, all: bool) -> Replaying {
         for (_, flights) in &mut self.flights {
-            flights.retain(Flight::is_fresh);
+            flights.retain(|flight| flight.is_fresh(self.window));
         }
         let before = sums(&self.flights);
         let nodes = EARLY.map(|face| self.cluster.behind(face));
-        let [(_, first), (_, second)] = &mut self.flights;
-        self.runtime.block_on(async {
+        let mut flights =
+            std::mem::replace(&mut self.flights, EARLY.map(|face| (face, Vec::new())));
+        let task = self.runtime.spawn(async move {
+            let [(_, first), (_, second)] = &mut flights;
             let first = early::replay(first, &nodes[0], all);
             let second = early::replay(second, &nodes[1], all);
-            tokio::join!(first, second)
+            tokio::join!(first, second);
+            flights
         });
-        let after = sums(&self.flights);
-        self.replays.tried += after.0 - before.0;
-        self.replays.accepted += after.1 - before.1;
-        self.replays.once += after.2 - before.2;
+        Replaying { before, task }
+    }
+
+    fn end_replay(&mut self, replaying: Replaying) -> Result<()> {
+        self.flights = self.runtime.block_on(replaying.task)?;
+        let (before, after) = (replaying.before, sums(&self.flights));
+        self.replays.tried += after.tried - before.tried;
+        self.replays.accepted += after.accepted - before.accepted;
+        self.replays.once += after.once - before.once;
+        Ok(())
     }
 
     fn wait_until_early_data_is_admitted(&mut self) -> Result<()> {
         println!("        waiting until every node admits early data");
         let nodes: Vec<_> = EARLY.iter().flat_map(|face| self.cluster.behind(*face)).collect();
         for node in nodes {
-            wait_for("early data is admitted", BLIND, || {
+            wait_for("early data is admitted", 2 * self.window + BLIND, || {
                 let admitted = self.runtime.block_on(async {
                     let mut flight = Flight::held_back(node, &self.roots).await?;
                     anyhow::Ok(flight.send(node).await)
@@ -194,6 +216,16 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+}
+
+/// What has become of these flights so far.
+fn sums(flights: &Flights) -> Replays {
+    let all = flights.iter().flat_map(|(_, flights)| flights);
+    all.fold(Replays::default(), |sum, flight| Replays {
+        tried: sum.tried + flight.sent,
+        accepted: sum.accepted + flight.excess(),
+        once: sum.once + flight.accepted.min(1),
+    })
 }
 
 /// Node 0 is not needed: it may be about to go.

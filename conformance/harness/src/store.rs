@@ -35,10 +35,12 @@ pub struct Store {
     process: Process,
 }
 
-/// The program that is installed.
+/// The program: what `TERCEL_STORE_SERVER` names, or the one that is installed.
 #[must_use]
 pub fn program() -> Option<PathBuf> {
-    PROGRAMS.into_iter().find_map(program::find)
+    // One that is named has to be there.
+    let named = std::env::var_os("TERCEL_STORE_SERVER").map(PathBuf::from);
+    named.or_else(|| PROGRAMS.into_iter().find_map(program::find))
 }
 
 impl Store {
@@ -90,6 +92,14 @@ impl Store {
     /// If it has ended.
     pub fn thaw(&self) -> Result<()> {
         self.process.signal(Signal::SIGCONT)
+    }
+
+    /// What it calls itself, with its version.
+    #[must_use]
+    pub fn version(&self) -> String {
+        let output = Command::new(&self.program).arg("--version").output();
+        let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        said.unwrap_or_default().split(" sha=").next().unwrap_or_default().trim().to_owned()
     }
 
     /// All that is there now, for later.

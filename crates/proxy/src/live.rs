@@ -46,6 +46,8 @@ pub(crate) struct LiveListener {
     pub(crate) connections: Option<u32>,
     pub(crate) accept_proxy_protocol: bool,
     pub(crate) proxy_protocol_from: Vec<Network>,
+    /// Whether any of the routes does that.
+    pub(crate) early_data_at_once: bool,
 }
 
 /// Where clients of some names go.
@@ -54,6 +56,10 @@ pub(crate) struct LiveRoute {
     pub(crate) connect: Connect,
     pub(crate) on_truncation: OnTruncation,
     pub(crate) send_proxy_protocol: bool,
+    /// Bytes of it that are accepted.
+    pub(crate) early_data: u32,
+    /// Whether a backend gets it before the handshake is complete.
+    pub(crate) early_data_at_once: bool,
 }
 
 impl Live {
@@ -73,6 +79,13 @@ impl Live {
             live.listeners.push(listener);
         }
         Ok(live)
+    }
+
+    /// To be told when all of it is served from now on: what it has taken over from the one before changes.
+    pub(crate) fn begin(&self) {
+        if let (Some(fleet), Some(secrets)) = (&self.keys.fleet, &self.keys.secrets) {
+            fleet.use_secrets(secrets.clone());
+        }
     }
 
     /// What is shared with other processes.
@@ -107,6 +120,8 @@ impl Live {
                 connect: route.connect,
                 on_truncation: route.on_truncation,
                 send_proxy_protocol: route.send_proxy_protocol,
+                early_data: route.early_data,
+                early_data_at_once: route.early_data_at_once,
             });
         }
         let names = Arc::new(names);
@@ -127,6 +142,7 @@ impl Live {
                 .time_limit(Some(self.timeouts.handshake))
                 .answers(self.answers()),
             names,
+            early_data_at_once: routes.iter().any(|route| route.early_data_at_once),
             routes,
             connections: listener.connections,
             accept_proxy_protocol: listener.accept_proxy_protocol,
@@ -164,7 +180,9 @@ impl Live {
         let shared = self.keys.fleet.is_some() && self.keys.wanted.shared_guard;
         let guard = Arc::clone(&self.keys.guard);
         let guard = if shared { Policy::Ask } else { Policy::Here(guard as Arc<_>) };
-        builder = builder.early_data(route.early_data, guard);
+        builder = builder
+            .early_data(route.early_data, guard)
+            .freshness_window(self.keys.wanted.freshness_window);
         builder.build().map_err(|error| route.place.whole_fault(error.to_string()))
     }
 
@@ -273,6 +291,9 @@ mod tests {
         let still = Live::new(&config("own"), Some(&own)).unwrap();
         assert!(Arc::ptr_eq(&own.keys.guard, &still.keys.guard));
         let shared = Live::new(&config("shared"), Some(&still)).unwrap();
+        let narrower = config("own\"\nfreshness_window = 5\nfleet = \"default");
+        let narrower = Live::new(&narrower, Some(&still)).unwrap();
+        assert!(!Arc::ptr_eq(&own.keys.guard, &narrower.keys.guard));
         let again = Live::new(&config("own"), Some(&shared)).unwrap();
         assert!(!Arc::ptr_eq(&own.keys.guard, &again.keys.guard));
     }

@@ -186,6 +186,7 @@ impl Proxy {
         for what in waits {
             tracing::warn!(%what, "a change waits for a restart");
         }
+        live.begin();
         self.metrics.set_ticket_keys(live.ticket_key_since());
         self.orders.send_modify(|orders| orders.live = live);
         self.config = config;

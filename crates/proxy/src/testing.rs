@@ -3,6 +3,7 @@
 //! Must not be: in a build that is not a test. Next: [`sharing`], the tests of a whole terminator that need its guard
 //! to see before two minutes are over.
 
+mod early;
 mod pulse;
 mod sharing;
 // Not all of it is for the tests in here.

@@ -53,10 +53,11 @@ pub(super) fn config(
     admin: SocketAddr,
     backend: SocketAddr,
     store: &str,
+    window: u32,
 ) -> String {
     let folder = folder.display();
-    // A store that does not answer in time is lost, and early data with it for two minutes: a busy machine is no
-    // reason. All clocks here are one.
+    // A store that does not answer in time is lost, and early data with it for a while: a busy machine is no reason. All
+    // clocks here are one.
     let store = format!(
         "[resumption.store]
 url = \"{store}\"
@@ -79,6 +80,7 @@ drain = {}
 [admin]
 address = \"{admin}\"
 [resumption]
+freshness_window = {window}
 {shared}[[listener]]
 address = \"{address}\"
 certificates = \"{folder}/certificates\"

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use super::code;
+use super::reason;
 use crate::error::FleetError;
 use crate::files::read_private;
 use crate::settings::StoreSettings;
@@ -87,7 +87,7 @@ impl Address {
         }?;
         // Greeting alone may ask nothing, and who accepts may still be deaf.
         let ping: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
-        ping.map(|_| connection).map_err(|error| code(&error))
+        ping.map(|_| connection).map_err(|error| reason(&error))
     }
 
     async fn greet<T>(&self, stream: T, lost: &Arc<Notify>) -> Result<MultiplexedConnection, String>
@@ -100,7 +100,7 @@ impl Address {
             .set_pipeline_buffer_size(WAITING);
         let greeted =
             Box::pin(MultiplexedConnection::new_with_config(&self.login, stream, config)).await;
-        let (connection, driver) = greeted.map_err(|error| code(&error))?;
+        let (connection, driver) = greeted.map_err(|error| reason(&error))?;
         let lost = Arc::clone(lost);
         tokio::spawn(async move {
             driver.await;

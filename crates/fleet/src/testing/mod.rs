@@ -8,6 +8,8 @@ mod fake;
 mod nodes;
 #[cfg(unix)]
 mod real;
+mod secrets;
 mod served;
 mod sessions;
 mod ticket_keys;
+mod useless;

@@ -1,7 +1,7 @@
 //! Nodes against a real server: killed, stopped, restarted empty and with an old snapshot, emptied, over TLS.
 //!
-//! Without `redis-server` or `valkey-server` these tests say `absent:` and check nothing. Must not know: how nodes
-//! work. Next: `served.rs`.
+//! Without `valkey-server` or `redis-server` these tests say `absent:` and check nothing; `TERCEL_STORE_SERVER` names
+//! another program. Must not know: how nodes work. Next: `served.rs`.
 
 use std::time::Duration;
 
@@ -89,11 +89,11 @@ async fn of_two_nodes_at_once_one_takes_one_admits_and_one_rotates() {
         node.look().await.unwrap();
     }
     tokio::time::pause();
-    tokio::time::advance(crate::early_data::blind_time(super::nodes::DIFFERENCE)).await;
+    tokio::time::advance(super::nodes::BLIND).await;
     tokio::time::resume();
     for round in 0..50_u8 {
         let binder = [round];
-        let both = tokio::join!(a.guard.admit(&binder), b.guard.admit(&binder));
+        let both = tokio::join!(a.admit(&binder), b.admit(&binder));
         assert!(both.0 ^ both.1, "round {round}");
     }
 }

@@ -122,6 +122,8 @@ pub struct Resumption {
     pub own_guard_is_meant: bool,
     /// Values that the replay guard of this process has room for.
     pub guard_capacity: usize,
+    /// Seconds by which a ticket's age may be off for its early data to count as fresh.
+    pub freshness_window: u32,
     /// What is shared with other processes, if anything is.
     pub fleet: Option<tercel_fleet::Settings>,
 }
@@ -175,6 +177,8 @@ pub struct Route {
     pub min_version: ProtocolVersion,
     /// Bytes of early data that are accepted; 0: none.
     pub early_data: u32,
+    /// Whether a backend gets them before the handshake is complete.
+    pub early_data_at_once: bool,
     /// When the backend is connected to.
     pub connect: Connect,
     /// What a client that ends without close_notify is for the backend.

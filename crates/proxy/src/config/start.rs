@@ -9,7 +9,9 @@ impl Config {
     /// otherwise.
     pub(crate) fn keep_until_restart(&mut self, running: &Self) -> Vec<Fault> {
         // A guard that was made over would have forgotten what it has admitted.
-        let guard_stays = !self.resumption.shared_guard && !running.resumption.shared_guard;
+        let guard_stays = !self.resumption.shared_guard
+            && !running.resumption.shared_guard
+            && self.resumption.freshness_window == running.resumption.freshness_window;
         let capacity = &mut self.resumption.guard_capacity;
         let kept = [
             ("workers", keep(&mut self.workers, &running.workers)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tercel::pki_types::UnixTime;
 use tercel::{ReplayGuard, RotatingTickets};
-use tercel_fleet::{Fleet, FleetError, Settings, TicketKeys};
+use tercel_fleet::{Fleet, FleetError, FleetSecrets, Settings, TicketKeys};
 
 use crate::blind;
 use crate::config::{Config, Fault, Resumption, Tickets};
@@ -17,6 +17,8 @@ pub(super) struct Keys {
     pub(super) wanted: Resumption,
     pub(super) tickets: Option<Arc<RotatingTickets>>,
     pub(super) fleet: Option<Fleet>,
+    /// What the fleet is to go on with once this configuration is served.
+    pub(super) secrets: Option<FleetSecrets>,
     pub(super) guard: Arc<ReplayGuard>,
 }
 
@@ -27,8 +29,13 @@ impl Keys {
         let now = UnixTime::now();
         let guard = match before {
             // What the store has admitted meanwhile this one has not seen: it is blind again.
-            Some(before) if !before.wanted.shared_guard => Arc::clone(&before.guard),
-            _ => Arc::new(blind::guard(wanted.guard_capacity, now)),
+            Some(before)
+                if !before.wanted.shared_guard
+                    && before.wanted.freshness_window == wanted.freshness_window =>
+            {
+                Arc::clone(&before.guard)
+            }
+            _ => Arc::new(blind::guard(wanted.guard_capacity, now, wanted.freshness_window)),
         };
         let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
             (Tickets::Off | Tickets::Shared, _) => None,
@@ -39,18 +46,27 @@ impl Keys {
                 Some(Arc::new(drawn))
             }
         };
-        let fleet = match &wanted.fleet {
-            None => None,
-            Some(settings) => {
-                let same = before.filter(|before| before.wanted.fleet == wanted.fleet);
-                Some(match same.and_then(|before| before.fleet.clone()) {
-                    Some(fleet) => fleet,
-                    None => blind::fleet(settings)
-                        .map_err(|error| fleet_fault(config, settings, &error))?,
-                })
+        let (mut fleet, mut secrets) = (None, None);
+        if let Some(settings) = &wanted.fleet {
+            let fault = |error| fleet_fault(config, settings, &error);
+            match before.and_then(|before| before.fleet_of(settings)) {
+                // The files may hold others by now, or be others.
+                Some(same) => {
+                    let store = settings.store.as_ref();
+                    let read = store.map(|store| FleetSecrets::read(store, &settings.name));
+                    secrets = read.transpose().map_err(fault)?;
+                    fleet = Some(same);
+                }
+                None => fleet = Some(blind::fleet(settings).map_err(fault)?),
             }
-        };
-        Ok(Self { wanted: wanted.clone(), tickets, fleet, guard })
+        }
+        Ok(Self { wanted: wanted.clone(), tickets, fleet, secrets, guard })
+    }
+
+    /// The fleet from before, if it can be that of these settings.
+    fn fleet_of(&self, settings: &Settings) -> Option<Fleet> {
+        let ours = self.wanted.fleet.as_ref()?;
+        self.fleet.clone().filter(|_| ours.is_same_but_for_secrets(settings))
     }
 }
 
@@ -67,6 +83,12 @@ fn fleet_fault(config: &Config, settings: &Settings, error: &FleetError) -> Faul
         | FleetError::Keys(file, _) => match store {
             _ if settings.ticket_keys == TicketKeys::File(file.clone()) => "resumption.ticket_keys",
             Some(store) if store.secret_file == *file => "resumption.store.secret",
+            Some(store) if store.next_secret_file.as_ref() == Some(file) => {
+                "resumption.store.next_secret"
+            }
+            Some(store) if store.previous_secret_file.as_ref() == Some(file) => {
+                "resumption.store.previous_secret"
+            }
             Some(store) if store.roots.as_ref() == Some(file) => "resumption.store.roots",
             _ => "resumption.store.certificate",
         },

@@ -35,6 +35,10 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             "f.toml: resumption.guard: needs a store",
         ),
         (
+            format!("[resumption]\nfreshness_window = 1\n{GOOD}"),
+            "f.toml: resumption.freshness_window: 1 must be a whole number from 2 to 60",
+        ),
+        (
             format!("[resumption.store]\nconnections = 2\n{GOOD}"),
             "f.toml: resumption.store.url: is missing",
         ),

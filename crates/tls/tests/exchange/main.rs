@@ -16,6 +16,7 @@ mod decisions;
 mod early_data;
 mod endings;
 mod forged;
+mod freshness;
 mod identity;
 mod ml_dsa;
 mod negotiation;

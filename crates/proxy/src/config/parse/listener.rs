@@ -82,6 +82,7 @@ struct Terms {
     client_ca: Option<PathBuf>,
     min_version: ProtocolVersion,
     early_data: u32,
+    early_data_at_once: bool,
     connect: Connect,
     on_truncation: OnTruncation,
     send_proxy_protocol: bool,
@@ -97,6 +98,7 @@ impl Default for Terms {
             client_ca: None,
             min_version: ProtocolVersion::TLS1_2,
             early_data: 0,
+            early_data_at_once: false,
             connect: Connect::Auto,
             on_truncation: OnTruncation::Auto,
             send_proxy_protocol: false,
@@ -140,6 +142,8 @@ impl Terms {
         let versions = [("1.2", ProtocolVersion::TLS1_2), ("1.3", ProtocolVersion::TLS1_3)];
         self.min_version = keys.word("min_version", &versions)?.unwrap_or(self.min_version);
         self.early_data = keys.whole("early_data", 0, 65_536)?.unwrap_or(self.early_data);
+        let at_once = keys.flag("early_data_at_once")?;
+        self.early_data_at_once = at_once.unwrap_or(self.early_data_at_once);
         let words = [
             ("auto", Connect::Auto),
             ("at-once", Connect::AtOnce),
@@ -171,6 +175,14 @@ impl Terms {
         if self.client_auth == ClientAuth::None && self.client_ca.is_some() {
             return Err(place.fault("client_ca", "is of no use with client_auth = \"none\""));
         }
+        if self.early_data_at_once && self.early_data == 0 {
+            return Err(place.fault("early_data_at_once", "is for routes that accept early_data"));
+        }
+        // Who hands early data on has to say what it is. RFC 8470 5.1
+        if self.early_data_at_once && !self.send_proxy_protocol {
+            let reason = "needs send_proxy_protocol, by which backends know what came early";
+            return Err(place.fault("early_data_at_once", reason));
+        }
         Ok(Route { certificates, to: self.to.clone(), ..self.route(place.clone()) })
     }
 
@@ -185,6 +197,7 @@ impl Terms {
             client_ca: self.client_ca.clone(),
             min_version: self.min_version,
             early_data: self.early_data,
+            early_data_at_once: self.early_data_at_once,
             connect: self.connect,
             on_truncation: self.on_truncation,
             send_proxy_protocol: self.send_proxy_protocol,

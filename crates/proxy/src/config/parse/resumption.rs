@@ -19,6 +19,7 @@ pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
     let sessions = sessions.unwrap_or(false);
     let guard = keys.word("guard", &[("own", false), ("shared", true)])?;
     let capacity = keys.whole("guard_capacity", 1000, 100_000_000)?.unwrap_or(1_000_000);
+    let freshness_window = keys.whole("freshness_window", 2, 60)?.unwrap_or(60);
     let name = keys.string("fleet")?;
     let store = store(keys.table("store")?)?;
     keys.finish()?;
@@ -52,16 +53,26 @@ pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
         ticket_lifetime: lifetime.unwrap_or(defaults.ticket_lifetime),
         sessions,
         early_data: 0,
+        freshness_window,
         store,
     });
     let guard_capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
     let own_guard_is_meant = guard == Some(false);
-    Ok(Resumption { tickets, shared_guard, own_guard_is_meant, guard_capacity, fleet })
+    Ok(Resumption {
+        tickets,
+        shared_guard,
+        own_guard_is_meant,
+        guard_capacity,
+        freshness_window,
+        fleet,
+    })
 }
 
 fn store(mut keys: Keys) -> Result<Option<StoreSettings>, Fault> {
     let (url, secret) = (keys.string("url")?, keys.string("secret")?);
     let mut store = StoreSettings::new("", "");
+    store.next_secret_file = keys.string("next_secret")?.map(PathBuf::from);
+    store.previous_secret_file = keys.string("previous_secret")?.map(PathBuf::from);
     store.roots = keys.string("roots")?.map(PathBuf::from);
     store.certificate = match (keys.string("certificate")?, keys.string("key")?) {
         (None, None) => None,
