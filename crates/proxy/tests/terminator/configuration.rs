@@ -56,6 +56,14 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             ),
             "f.toml: listener[0].early_data: could be accepted again by each process",
         ),
+        (
+            format!("{GOOD}early_data_at_once = true\nsend_proxy_protocol = true\n"),
+            "f.toml: listener[0].early_data_at_once: is for routes that accept early_data",
+        ),
+        (
+            format!("{GOOD}early_data_at_once = true\nearly_data = 1\n"),
+            "f.toml: listener[0].early_data_at_once: needs send_proxy_protocol",
+        ),
         (format!("group = \"g\"\n{GOOD}"), "f.toml: group: is only for who gives up"),
         (
             format!("{GOOD}proxy_protocol_from = \"10.0.0.0/8\"\n"),

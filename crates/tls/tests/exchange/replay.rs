@@ -44,13 +44,15 @@ impl AdmitEarlyData for Always {
     }
 }
 
+type Build = dyn Fn(Arc<dyn AdmitEarlyData>, u32) -> Arc<ServerConfig>;
+
 /// Servers that share tickets or store, guard and time, and a client of theirs.
 pub(crate) struct Fleet {
     pub(crate) dial: Arc<Dial>,
     pub(crate) client: Arc<ClientConfig>,
     pub(crate) servers: [Arc<ServerConfig>; 2],
     /// With this guard and freshness window.
-    pub(crate) build: Box<dyn Fn(Arc<dyn AdmitEarlyData>, u32) -> Arc<ServerConfig>>,
+    pub(crate) build: Box<Build>,
 }
 
 impl Fleet {
