@@ -37,5 +37,22 @@ nginx_tls() {
 EOF
 }
 
+# Of whoever speaks HTTP: keepalive_requests, keepalive_timeout, client_header_timeout: connections stay, as with the
+# relays. client_max_body_size 0: uploads may be of any size. Temporary files lie in the run's folder.
+nginx_http() {
+    cat <<EOF
+    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    client_header_timeout 1h;
+    client_max_body_size 0;
+    client_body_temp_path $folder/body;
+    proxy_temp_path $folder/proxy;
+    fastcgi_temp_path $folder/fastcgi;
+    uwsgi_temp_path $folder/uwsgi;
+    scgi_temp_path $folder/scgi;
+EOF
+}
+
 nginx_reuseport() { [ "$workers" -gt 1 ] && echo reuseport; }
 nginx_command() { echo "nginx -c $folder/nginx.conf -e $folder/error.log"; }

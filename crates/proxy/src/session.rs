@@ -88,6 +88,11 @@ impl Session {
         self.truncation_is_an_end = may;
     }
 
+    /// It has asked for something before its handshake was complete.
+    pub(crate) fn client_has_spoken(&mut self) {
+        self.client_spoke = true;
+    }
+
     /// What the thread's connections share.
     pub(crate) fn hub(&self) -> &Hub {
         &self.hub

@@ -18,6 +18,7 @@ use crate::listener;
 use crate::live::{Live, LiveListener};
 use crate::logs::Repeats;
 use crate::metrics::Shard;
+use crate::pulse::Beat;
 use crate::sweep::Sweep;
 
 /// What all threads are told.
@@ -133,6 +134,7 @@ pub(crate) struct Work {
     pub(crate) orders: watch::Receiver<Orders>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) beat: Beat,
 }
 
 /// Serves until told to end.
@@ -147,7 +149,7 @@ pub(crate) fn work(work: Work) -> std::io::Result<()> {
 }
 
 async fn serve(work: Work) -> std::io::Result<()> {
-    let Work { listeners, mut orders, shard, counts } = work;
+    let Work { listeners, mut orders, shard, counts, beat } = work;
     let live = Arc::clone(&orders.borrow_and_update().live);
     let times = &live.timeouts;
     let shortest = times.idle.min(times.half_closed).min(times.park);
@@ -167,6 +169,7 @@ async fn serve(work: Work) -> std::io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         accepting.spawn_local(listener::accept(Rc::clone(&hub), listener, number));
     }
+    tokio::task::spawn_local(beat.answer());
     let sweeping = Rc::clone(&hub);
     tokio::task::spawn_local(async move {
         sweeping.sweep.run(|| sweeping.is_draining()).await;

@@ -14,6 +14,9 @@ use super::{Ends, PROXY, SIGNATURE, TCP4, TCP6};
 const ALPN: u8 = 0x01;
 const AUTHORITY: u8 = 0x02;
 const SSL: u8 = 0x20;
+/// Ours, of the range for applications: what follows began to be handed on before the client's handshake was complete, and
+/// so many bytes of it at most are early data, in four bytes, the highest first. Section 2.2.8
+const EARLY_DATA: u8 = 0xe0;
 const SSL_VERSION: u8 = 0x21;
 const SSL_CN: u8 = 0x22;
 const SSL_CIPHER: u8 = 0x23;
@@ -23,8 +26,9 @@ const CLIENT_SSL: u8 = 0x01;
 const CLIENT_CERT_CONN: u8 = 0x02;
 const CLIENT_CERT_SESS: u8 = 0x04;
 
-/// The header for a client at these ends, with what was agreed on.
-pub(crate) fn header(ends: Ends, facts: &Facts) -> Vec<u8> {
+/// The header for a client at these ends, with what was agreed on; `early` if its early data, so many bytes at most,
+/// is handed on before the handshake is complete.
+pub(crate) fn header(ends: Ends, facts: &Facts, early: Option<u32>) -> Vec<u8> {
     let mut rest = Vec::with_capacity(128);
     let family = match (ends.source.ip().to_canonical(), ends.destination.ip().to_canonical()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -47,6 +51,9 @@ pub(crate) fn header(ends: Ends, facts: &Facts) -> Vec<u8> {
         value(AUTHORITY, name.as_bytes(), &mut rest);
     }
     value(SSL, &ssl(facts), &mut rest);
+    if let Some(most) = early {
+        value(EARLY_DATA, &most.to_be_bytes(), &mut rest);
+    }
     let mut header = SIGNATURE.to_vec();
     header.extend([PROXY, family]);
     // A name, a protocol, a common name: far from 65536 bytes.
