@@ -43,6 +43,7 @@ mod backend;
 mod blind;
 mod config;
 mod connection;
+mod gather;
 mod lend;
 mod limits;
 mod listener;
