@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use identity::{NAME, client, server};
 use pair::{Ends, Pair};
 use tercel::pki::Roots;
-use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfigBuilder, KeyLog, ServerConfigBuilder};
+use tercel::wire::{CipherSuite, ProtocolVersion};
+use tercel::{ClientConfigBuilder, KeyLog, MemoryStore, Policy, ServerConfigBuilder};
 use tercel_crypto::{HashAlgorithm, Prk};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -30,36 +30,48 @@ const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 #[test]
 fn handshake_secrets_are_gone_once_connected() {
     let _alone = alone();
-    let log = Log::default();
-    let ends = connect(&log, client().versions(&[TLS13]), server());
-    let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
-    assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
-    assert_eq!(log.found(of_handshake), Vec::<String>::new());
-    // The others are in use, so that this search finds what is there.
-    assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new());
-    drop(ends);
+    // One of each hash: those of SHA-384 are made side by side.
+    for suite in [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384] {
+        let log = Log::default();
+        let ends = connect(&log, client().cipher_suites(&[suite]).unwrap(), server());
+        let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
+        assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
+        assert_eq!(log.found(of_handshake), Vec::<String>::new(), "{suite:?}");
+        // The others are in use, so that this search finds what is there.
+        assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new(), "{suite:?}");
+        drop(ends);
+    }
 }
 
 #[test]
 fn nothing_is_left_of_a_connection_that_ended() {
     let _alone = alone();
+    let sha384 =
+        [CipherSuite::TLS_AES_256_GCM_SHA384, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384];
     for version in [TLS13, TLS12] {
-        let log = Log::default();
-        let mut ends = connect(&log, client().versions(&[version]), server());
-        ends.talk();
-        assert!(!log.masked().is_empty());
-        drop(ends);
-        assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
+        for client in [client(), client().cipher_suites(&sha384).unwrap()] {
+            let log = Log::default();
+            let mut ends = connect(&log, client.versions(&[version]), server());
+            ends.talk();
+            assert!(!log.masked().is_empty());
+            drop(ends);
+            assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
+        }
     }
 }
 
 #[test]
 fn nothing_is_left_of_sessions_either() {
     let _alone = alone();
-    for version in [TLS13, TLS12] {
+    for (version, stored) in [(TLS13, false), (TLS13, true), (TLS12, false), (TLS12, true)] {
         let log = Log::default();
         let client = client().versions(&[version]).key_log(log.policy()).build().unwrap();
-        let server = server().key_log(log.policy()).build().unwrap();
+        let mut server = server().key_log(log.policy());
+        if stored {
+            let store = Arc::new(MemoryStore::new(10));
+            server = server.without_tickets().session_store(Policy::Here(store));
+        }
+        let server = server.build().unwrap();
         for resumed in [false, true] {
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
             ends.talk();

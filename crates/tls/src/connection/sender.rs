@@ -9,7 +9,7 @@ use tercel_wire::{
 
 use super::link::Link;
 use crate::error::{Error, Local, Misuse};
-use crate::keys::direction::{KeyCell, Keys};
+use crate::keys::direction::{KeyCell, Keys, NewKeys};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
@@ -62,9 +62,9 @@ impl Sender {
     }
 
     /// Seals under these keys from here on.
-    pub(crate) fn install(&mut self, keys: Keys) -> Result<(), Error> {
+    pub(crate) fn install(&mut self, keys: NewKeys) -> Result<(), Error> {
         self.sealer.replace(|place| keys.replace(place))?;
-        self.keys.put(keys);
+        self.keys.put(keys.into_keys());
         self.allowance = None;
         Ok(())
     }
@@ -217,6 +217,7 @@ impl Sender {
     /// If a cryptographic operation fails.
     pub fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.state == State::Open {
+            self.link.abort();
             self.alert(AlertLevel::FATAL, alert, out)?;
         }
         Ok(())

@@ -7,6 +7,7 @@
 
 use core::future::poll_fn;
 use core::task::Poll;
+use std::sync::Arc;
 
 use tercel_pki::Refusal;
 use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
@@ -14,14 +15,16 @@ use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
 use super::coroutine;
 use super::established::Established;
 use super::question::{Answer, Question};
+use super::record_limits::RecordLimits;
 use super::records::Records;
 use super::transcript::Transcript;
 use crate::connection::Connection;
 use crate::error::{Error, Local, Misuse};
-use crate::keys::direction::Keys;
+use crate::keys::direction::NewKeys;
 use crate::keys::tls13::TrafficSecret;
 pub(crate) use crate::record::joiner::Message;
 use crate::record::sealer::Padding;
+use crate::session::stored::StoredSession;
 
 /// What a coroutine and its driver have in common. One of them holds it, the one that runs.
 pub(crate) struct Post {
@@ -72,11 +75,11 @@ pub(crate) enum Command {
     /// The version is agreed; records are read by its rules.
     Negotiated(ProtocolVersion),
     /// From here on, seal under this secret.
-    InstallWrite(Keys),
+    InstallWrite(NewKeys),
     /// From here on, open under this secret. No byte of a next message may be waiting. RFC 9846 5.1
-    InstallRead(Keys),
+    InstallRead(NewKeys),
     /// Keep the receiver's and the sender's limits. RFC 8449
-    RecordLimits { read: Option<u16>, write: Option<u16> },
+    RecordLimits(RecordLimits),
     /// What arrives as application data is early data, up to so many bytes. RFC 9846 4.3.10
     ReadEarlyData { limit: u32 },
     /// Client: seal early data under this secret, up to so many bytes. RFC 9846 4.3.10
@@ -153,6 +156,14 @@ impl Line {
         }
     }
 
+    fn forget_on_alert(&mut self, session: Arc<StoredSession>) {
+        match self {
+            Self::Records(records) => records.forget_on_alert(session),
+            #[cfg(test)]
+            Self::Script(_) => {}
+        }
+    }
+
     fn carry_out(&mut self, command: Command) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.carry_out(command),
@@ -223,8 +234,8 @@ impl Flow {
     }
 
     /// Has a command carried out.
-    pub(crate) fn order(&mut self, command: Command) -> Result<(), Error> {
-        self.post()?.line.carry_out(command)
+    pub(crate) fn order(&mut self, command: impl Into<Command>) -> Result<(), Error> {
+        self.post()?.line.carry_out(command.into())
     }
 
     /// Makes the connection: the coroutine's last order.
@@ -232,6 +243,16 @@ impl Flow {
         let post = self.post()?;
         // From where it is made to where it stays.
         post.connection = post.line.connect(established)?.map(Box::new);
+        Ok(())
+    }
+
+    /// Has the session forgotten if the connection, made or still to be made, ends with a fatal alert. RFC 5246 7.2.2
+    pub(crate) fn forget_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
+        let post = self.post()?;
+        match &mut post.connection {
+            Some(connection) => connection.receiver.forget_on_alert(Some(session)),
+            None => post.line.forget_on_alert(session),
+        }
         Ok(())
     }
 
@@ -245,12 +266,12 @@ impl Flow {
     }
 
     /// What was sent cannot grow together with what comes next. Used where a peer expects a flight's end.
-    pub(crate) fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
-        self.order(Command::InstallWrite(keys))
+    pub(crate) fn install_write(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
+        self.order(Command::InstallWrite(keys.into()))
     }
 
-    pub(crate) fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
-        self.order(Command::InstallRead(keys))
+    pub(crate) fn install_read(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
+        self.order(Command::InstallRead(keys.into()))
     }
 
     async fn wait<T>(&mut self, wanted: Wanted, mut take: impl FnMut(&mut Post) -> Option<T>) -> T {

@@ -3,10 +3,13 @@
 //! The driver lends them to the coroutine while it runs, so that what it orders is done at once.
 //! Must not know: what the messages say, when a coroutine runs. Next: [`super::driver`], [`super::flow`].
 
+use std::sync::Arc;
+
 use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
 
 use super::established::Established;
 use super::flow::{Command, Wanted};
+use super::record_limits::RecordLimits;
 use crate::config::policy::Side;
 use crate::connection::Connection;
 use crate::connection::authentication::Authentication;
@@ -18,12 +21,13 @@ use crate::connection::post_handshake::{self, PostHandshake};
 use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Peer};
-use crate::keys::direction::{KeyCell, Keys};
+use crate::keys::direction::{KeyCell, Keys, NewKeys};
 use crate::record::frame::Expect;
 use crate::record::joiner::{Joiner, Message};
 use crate::record::limits;
 use crate::record::opener::Opener;
 use crate::record::sealer::Sealer;
+use crate::session::stored::StoredSession;
 
 /// Both directions, until they become a connection's.
 pub(crate) struct Records {
@@ -39,6 +43,8 @@ pub(crate) struct Records {
     window: Window,
     change_cipher_specs: u8,
     warnings_in_a_row: u8,
+    /// TLS 1.2: for a session that is being resumed.
+    stored: Option<Arc<StoredSession>>,
     /// Messages that were sent and are not in records yet: those of one flight share records.
     flight: Vec<u8>,
     /// While the coroutine runs, the caller's buffer.
@@ -89,6 +95,7 @@ impl Records {
             window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
+            stored: None,
             flight: Vec::new(),
             out: Vec::new(),
         }
@@ -118,7 +125,7 @@ impl Records {
             Command::Negotiated(version) => self.negotiated(version),
             Command::InstallWrite(keys) => self.install_write(keys)?,
             Command::InstallRead(keys) => self.install_read(keys)?,
-            Command::RecordLimits { read, write } => {
+            Command::RecordLimits(RecordLimits { read, write }) => {
                 if let Some(bytes) = read {
                     self.opener.set_max_plaintext(bytes);
                 }
@@ -130,7 +137,7 @@ impl Records {
                 self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
             }
             Command::WriteEarlyData { secret, limit } => {
-                self.sender.install(Keys::Tls13(secret))?;
+                self.sender.install(Keys::Tls13(secret).into())?;
                 self.sender.limit_to(limit);
                 self.window = Window::Early;
             }
@@ -185,6 +192,7 @@ impl Records {
 
     /// Seals a fatal alert as the last thing this handshake says.
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        self.forget_session();
         let content = [AlertLevel::FATAL.0, alert.0];
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
         let sealer = self.sender.sealer();
@@ -270,7 +278,8 @@ impl Records {
         if description == AlertDescription::CLOSE_NOTIFY {
             return Err(Error::ClosedInHandshake);
         }
-        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)?;
+        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)
+            .inspect_err(|_| self.forget_session())?;
         // What ends nothing may not split a message either. RFC 9846 5.1
         if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }
@@ -306,23 +315,36 @@ impl Records {
         self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
     }
 
-    fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
+    fn install_write(&mut self, keys: NewKeys) -> Result<(), Error> {
         self.window = Window::Nothing;
         self.sender.install(keys)
     }
 
     /// A message may not lie across a change of keys. RFC 9846 5.1
-    fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
+    fn install_read(&mut self, keys: NewKeys) -> Result<(), Error> {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
         self.early_data_left = None;
         self.opener.replace(|place| keys.replace(place))?;
+        let keys = keys.into_keys();
         if keys.is_tls13() && self.side == Side::Server && self.read_keys.get().is_none() {
             self.opener.expect_plain_alert();
         }
         self.read_keys.put(keys);
         Ok(())
+    }
+
+    /// Has the session forgotten if this ends with a fatal alert, also once it is a connection. RFC 5246 7.2.2
+    pub(crate) fn forget_on_alert(&mut self, session: Arc<StoredSession>) {
+        self.stored = Some(session);
+    }
+
+    /// Any connection that ends with a fatal alert takes its session along. RFC 5246 7.2.2
+    fn forget_session(&mut self) {
+        if let Some(session) = self.stored.take() {
+            session.forget();
+        }
     }
 
     /// What is left of the handshake becomes the connection, once the last message is in its record.
@@ -344,11 +366,13 @@ impl Records {
             .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));
         let requester =
             established.requesting.map(|context| CertificateRequester::new(context.of(&link)));
-        let post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
-        let truncation = established.tolerate_truncation;
+        let mut post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
+        post.tolerate_truncation = established.tolerate_truncation;
+        let mut receiver = Receiver::new(opener, post, link);
+        receiver.forget_on_alert(self.stored.take());
         Ok(Connection {
             sender,
-            receiver: Receiver::new(opener, post, link, truncation),
+            receiver,
             facts: established.facts,
             exporter: established.exporter,
             early_exporter: established.early_exporter,

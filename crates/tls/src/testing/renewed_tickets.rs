@@ -23,7 +23,7 @@ use crate::handshake::client_session::LIFETIME_OF_ID;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{Handshake, Next};
 use crate::keys::suite;
-use crate::keys::tls12::MainSecret12;
+use crate::keys::tls12::{MainSecret12, Randoms};
 use crate::record::limits;
 use crate::record::sealer::Sealer;
 use crate::session::client_store::{ClientMemoryStore, ClientSessionKey, ClientSessionStore};
@@ -125,7 +125,7 @@ impl Guest {
     }
 
     /// What is kept, which stays there, for longer than it should.
-    fn session(&self) -> Option<Box<Session>> {
+    fn session(&self) -> Option<Session> {
         let key = self.key();
         let session = self.store.take_session(&key, self.clock.now())?;
         let bytes = session.to_bytes().unwrap();
@@ -184,13 +184,14 @@ fn resuming_flight(hello: &[u8], session: &Session, says: Says<'_>) -> Vec<u8> {
     transcript.add(message);
     transcript.add(&flight);
     let main = MainSecret12::resumed(suite, session.secret.duplicate());
-    let (_, keys) = main.keys(hello.random, &[9; 32]);
+    let randoms = Randoms { client: *hello.random, server: [9; 32] };
+    let (keys, _) = main.keys_and_client_finished(&randoms, &transcript.digest());
     let mut verify_data = main.server_verify_data(&transcript.digest());
     verify_data[0] ^= u8::from(says.wrong_finished);
     let (mut sealer, mut out) = (Sealer::new(), Vec::new());
     sealer.seal_to(ContentType::HANDSHAKE, &flight, &mut out).unwrap();
     sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut out).unwrap();
-    sealer.install(keys.protection().unwrap());
+    sealer.install(keys.server.protection().unwrap());
     let mut finished = Vec::new();
     Finished { verify_data: &verify_data }.encode(&mut finished).unwrap();
     sealer.seal_to(ContentType::HANDSHAKE, &finished, &mut out).unwrap();
