@@ -44,6 +44,7 @@ mod blind;
 mod config;
 mod connection;
 mod early;
+mod gather;
 mod lend;
 mod limits;
 mod listener;

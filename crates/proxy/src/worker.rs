@@ -13,6 +13,7 @@ use tokio::task::LocalSet;
 
 use crate::backend::Turns;
 use crate::config::Timeouts;
+use crate::gather;
 use crate::limits::{Counts, Most, ThreadCounts};
 use crate::listener;
 use crate::live::{Live, LiveListener};
@@ -139,7 +140,9 @@ pub(crate) struct Work {
 
 /// Serves until told to end.
 pub(crate) fn work(work: Work) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    gather::be_punctual();
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().on_thread_park(gather::wait).build()?;
     let tasks = LocalSet::new();
     let result = tasks.block_on(&runtime, serve(work));
     drop(tasks);
