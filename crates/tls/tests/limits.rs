@@ -17,7 +17,9 @@ use allocation_counter::measure;
 use identity::{NAME, client, connect, plain, server};
 use pair::{Delivery, Pair, records};
 use tercel::wire::{AlertDescription, ProtocolVersion};
-use tercel::{Connection, Error, Handshake, Next, Peer, Received, ServerConfig, Side};
+use tercel::{
+    Connection, Error, Handshake, MemoryStore, Next, Peer, Policy, Received, ServerConfig, Side,
+};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -104,7 +106,9 @@ fn an_idle_connection_is_small() {
 #[test]
 fn a_parked_connection_is_half_a_kibibyte() {
     for version in [TLS13, TLS12] {
-        let mut ends = connect(version);
+        // What a session's connections share is in the configurations' stores.
+        let (ours, theirs) = (client().versions(&[version]).build().unwrap(), plain().1);
+        let mut ends = Pair::new(&ours, &theirs, NAME).connect().unwrap();
         ends.talk();
         for mut end in [ends.client, ends.server] {
             end.connection.park();
@@ -115,6 +119,28 @@ fn a_parked_connection_is_half_a_kibibyte() {
             let held = inline + usize::try_from(heap).unwrap();
             assert!((100..=KIB / 2).contains(&held), "{version:?}: {held}");
         }
+    }
+}
+
+#[test]
+fn a_session_in_a_servers_store_costs_about_a_kibibyte() {
+    const COUNT: usize = 50;
+    for (version, most) in [(TLS12, KIB + KIB / 4), (TLS13, KIB)] {
+        let store = Arc::new(MemoryStore::default());
+        let builder = server().without_tickets().ticket_counts(1, 1);
+        let theirs = builder.session_store(Policy::Here(store)).build().unwrap();
+        // Resumed, for a session of TLS 1.2 gathers something when it is needed first.
+        let visit = || {
+            let ours = client().versions(&[version]).build().unwrap();
+            for resumed in [false, true] {
+                let mut ends = Pair::new(&ours, &theirs, NAME).connect().unwrap();
+                ends.talk();
+                assert_eq!(ends.server.connection.facts.resumed, resumed);
+            }
+        };
+        visit();
+        let held = held(|| (0..COUNT).for_each(|_| visit()));
+        assert!((200..=most).contains(&(held / COUNT)), "{version:?}: {held} bytes");
     }
 }
 

@@ -21,7 +21,7 @@ use identity::{NAME, client, server};
 use pair::{Ends, Pair};
 use tercel::pki::Roots;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfigBuilder, KeyLog, ServerConfigBuilder};
+use tercel::{ClientConfigBuilder, KeyLog, MemoryStore, Policy, ServerConfigBuilder};
 use tercel_crypto::{HashAlgorithm, Prk};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -56,10 +56,15 @@ fn nothing_is_left_of_a_connection_that_ended() {
 #[test]
 fn nothing_is_left_of_sessions_either() {
     let _alone = alone();
-    for version in [TLS13, TLS12] {
+    for (version, stored) in [(TLS13, false), (TLS13, true), (TLS12, false), (TLS12, true)] {
         let log = Log::default();
         let client = client().versions(&[version]).key_log(log.policy()).build().unwrap();
-        let server = server().key_log(log.policy()).build().unwrap();
+        let mut server = server().key_log(log.policy());
+        if stored {
+            let store = Arc::new(MemoryStore::new(10));
+            server = server.without_tickets().session_store(Policy::Here(store));
+        }
+        let server = server.build().unwrap();
         for resumed in [false, true] {
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
             ends.talk();

@@ -12,6 +12,7 @@ use super::pre_shared_key::PreSharedKey;
 use super::server::ClientAuth;
 use crate::record::limits;
 use crate::session::client_store::ClientSessionStore;
+use crate::session::context::Context;
 use crate::session::state::Session;
 use crate::session::store::SessionStore;
 use crate::ticket::TicketSealer;
@@ -43,9 +44,9 @@ pub(crate) struct ServerResumption {
     /// What the application calls this configuration.
     pub(crate) label: Vec<u8>,
     /// The name under which sessions of this configuration are known, see [`context`].
-    pub(crate) context: Vec<u8>,
+    pub(crate) context: Context,
     /// The same for sessions of external pre-shared keys, see [`context_of_keys`].
-    pub(crate) context_of_keys: Vec<u8>,
+    pub(crate) context_of_keys: Context,
 }
 
 impl ServerResumption {
@@ -63,14 +64,14 @@ impl ServerResumption {
             digests_only: false,
             across_names: false,
             label: Vec::new(),
-            context: Vec::new(),
-            context_of_keys: Vec::new(),
+            context: Context::NONE,
+            context_of_keys: Context::NONE,
         }
     }
 
     /// What this session has to be bound to.
-    pub(crate) fn context_for(&self, session: &Session) -> &Vec<u8> {
-        if session.pre_shared_key.is_some() { &self.context_of_keys } else { &self.context }
+    pub(crate) fn context_for(&self, session: &Session) -> Context {
+        if session.pre_shared_key.is_some() { self.context_of_keys } else { self.context }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -98,7 +99,7 @@ pub(crate) fn context(
     resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
-) -> Result<Vec<u8>, ConfigError> {
+) -> Result<Context, ConfigError> {
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     let mut add = |part: &[u8]| {
         hash.update(&part.len().to_be_bytes());
@@ -130,7 +131,7 @@ pub(crate) fn context(
             None => unknown(&resumption.label)?,
         });
     }
-    Ok(hash.finish().get(..16).unwrap_or_default().to_vec())
+    Ok(Context::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
 }
 
 /// Binds sessions of external pre-shared keys. A finder says later whether it still knows a key; an application
@@ -138,12 +139,10 @@ pub(crate) fn context(
 pub(crate) fn context_of_keys(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
-) -> Result<Vec<u8>, ConfigError> {
-    let mut context = resumption.context.clone();
-    if let Some(Policy::Ask) = keys {
-        context.extend_from_slice(&unknown(&resumption.label)?);
-    }
-    Ok(context)
+) -> Result<Context, ConfigError> {
+    let Some(Policy::Ask) = keys else { return Ok(resumption.context) };
+    let digest = resumption.context.first_chunk().copied().unwrap_or_default();
+    Ok(Context::new(&digest, Some(&unknown(&resumption.label)?)))
 }
 
 /// What a verifier decides by, if that can be told.

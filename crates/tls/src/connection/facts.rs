@@ -83,7 +83,8 @@ impl core::fmt::Debug for UsedKey {
 /// A session that a server's application is to keep, because its configuration asks.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewSession {
-    /// The name under which a client will ask for it.
+    /// The name under which a client will ask for it. In TLS 1.2, to be forgotten after a connection that ended with a
+    /// fatal alert. RFC 5246 7.2.2
     pub id: Vec<u8>,
     /// What to answer then. It holds keys: keep it as such.
     pub session: Vec<u8>,

@@ -17,7 +17,11 @@ const PEER_CLOSED: u32 = 2;
 const FAILED: u32 = 4;
 const ALERT_PRESENT: u32 = 8;
 const UPDATE_AWAITED: u32 = 16;
+const ABORTED: u32 = 32;
 const ALERT_SHIFT: u32 = 8;
+
+/// What a connection goes on with elsewhere.
+const LASTING: u32 = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED;
 
 /// What the sender finds on the link.
 #[derive(Clone, Copy)]
@@ -40,6 +44,11 @@ impl Link {
         self.0.fetch_or(FAILED | alert, Ordering::Release);
     }
 
+    /// The application had a fatal alert sent.
+    pub(crate) fn abort(&self) {
+        self.0.fetch_or(ABORTED, Ordering::Release);
+    }
+
     /// We asked the peer for a key update.
     pub(crate) fn await_update(&self) {
         self.0.fetch_or(UPDATE_AWAITED, Ordering::Release);
@@ -57,13 +66,12 @@ impl Link {
 
     /// A link on which these signals are set, of those that a connection goes on with.
     pub(crate) fn from_word(word: u32) -> Option<Self> {
-        let known = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED;
-        (word & !known == 0).then(|| Self(Arc::new(AtomicU32::new(word))))
+        (word & !LASTING == 0).then(|| Self(Arc::new(AtomicU32::new(word))))
     }
 
     /// Whether there is no signal at all.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.signals().word() == 0
+        self.signals().0 == 0
     }
 
     pub(crate) fn signals(&self) -> Signals {
@@ -77,11 +85,6 @@ impl Link {
 }
 
 impl Signals {
-    /// All of them.
-    pub(crate) fn word(self) -> u32 {
-        self.0
-    }
-
     pub(crate) fn update_requested(self) -> bool {
         self.0 & UPDATE_REQUESTED != 0
     }
@@ -92,6 +95,16 @@ impl Signals {
 
     pub(crate) fn peer_closed(self) -> bool {
         self.0 & PEER_CLOSED != 0
+    }
+
+    /// Those that a connection goes on with.
+    pub(crate) fn lasting(self) -> u32 {
+        self.0 & LASTING
+    }
+
+    /// Whether the application had a fatal alert sent.
+    pub(crate) fn aborted(self) -> bool {
+        self.0 & ABORTED != 0
     }
 
     /// `Some` if the receiver failed: with the alert to send, if any.

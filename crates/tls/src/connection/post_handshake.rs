@@ -5,6 +5,8 @@
 //! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller;
 //! [`super::authentication`].
 
+use std::sync::Arc;
+
 use tercel_pki::Refusal;
 use tercel_wire::{
     AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate,
@@ -21,6 +23,7 @@ use crate::keys::direction::{KeyCell, Keys};
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
+use crate::session::stored::StoredSession;
 
 /// The receiver's state apart from keys.
 pub(crate) struct PostHandshake {
@@ -32,10 +35,14 @@ pub(crate) struct PostHandshake {
     pub(super) tickets: Option<Box<TicketTaker>>,
     /// Where certificates may be asked for.
     pub(super) authentication: Option<Box<Authentication>>,
+    /// TLS 1.2: for a session that lies in a store.
+    pub(super) stored: Option<Arc<StoredSession>>,
     pub(super) joiner: Joiner,
     pub(super) updates: u64,
     pub(super) updates_in_a_row: u8,
     pub(super) warnings_in_a_row: u8,
+    /// Whether an end without close_notify is as good as one with it. Here, for here is room for it.
+    pub(crate) tolerate_truncation: bool,
 }
 
 /// What a handled record means for the receiver.
@@ -59,10 +66,12 @@ impl PostHandshake {
             keys,
             tickets,
             authentication,
+            stored: None,
             joiner: Joiner::default(),
             updates: 0,
             updates_in_a_row: 0,
             warnings_in_a_row: 0,
+            tolerate_truncation: false,
         }
     }
 

@@ -3,6 +3,8 @@
 //! Must not know: sockets, and the sender but for one atomic word. What is not application data goes
 //! to [`super::post_handshake`]. Next: [`super::sender`].
 
+use std::sync::Arc;
+
 use tercel_wire::ContentType;
 
 use super::authentication::Event;
@@ -13,6 +15,7 @@ use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
 use crate::error::Error;
 use crate::record::opener::{OpenedInto, Opener};
+use crate::session::stored::StoredSession;
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
 pub struct Receiver {
@@ -20,7 +23,6 @@ pub struct Receiver {
     pub(super) post: PostHandshake,
     pub(super) link: Link,
     pub(super) state: State,
-    pub(super) tolerate_truncation: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +69,8 @@ pub enum Filled {
 }
 
 impl Receiver {
-    pub(crate) fn new(
-        opener: Opener,
-        post: PostHandshake,
-        link: Link,
-        tolerate_truncation: bool,
-    ) -> Self {
-        Self { opener, post, link, state: State::Open, tolerate_truncation }
+    pub(crate) fn new(opener: Opener, post: PostHandshake, link: Link) -> Self {
+        Self { opener, post, link, state: State::Open }
     }
 
     /// Opens the next record of application data in `received`, in place.
@@ -166,7 +163,7 @@ impl Receiver {
     pub fn end_of_input(&mut self) -> Result<(), Error> {
         match self.state {
             State::Closed => Ok(()),
-            State::Open if self.tolerate_truncation => {
+            State::Open if self.post.tolerate_truncation => {
                 self.state = State::Closed;
                 Ok(())
             }
@@ -188,6 +185,18 @@ impl Receiver {
     #[must_use]
     pub fn max_opened_length(&self) -> usize {
         crate::record::limits::MAX_PROTECTED_TLS12
+    }
+
+    /// Has the session forgotten if this connection ends with a fatal alert. RFC 5246 7.2.2
+    pub(crate) fn forget_on_alert(&mut self, session: Option<Arc<StoredSession>>) {
+        self.post.stored = session;
+    }
+
+    #[cold]
+    fn forget_session(&mut self) {
+        if let Some(session) = self.post.stored.take() {
+            session.forget();
+        }
     }
 
     pub(crate) fn post_mut(&mut self) -> &mut PostHandshake {
@@ -253,7 +262,17 @@ impl Receiver {
     pub(super) fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
         self.link.fail(error.alert());
+        self.forget_session();
         error
+    }
+}
+
+impl Drop for Receiver {
+    /// Of an alert that the application has the sender send, nobody else learns. RFC 5246 7.2.2
+    fn drop(&mut self) {
+        if self.link.signals().aborted() {
+            self.forget_session();
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use pki_types::ServerName;
 use tercel_wire::ProtocolVersion;
 
 use super::flow::Flow;
-use super::identity::{self, Shown};
+use super::identity;
 use crate::config::client::ClientConfig;
 use crate::config::policy::Side;
 use crate::connection::facts::Facts;
@@ -20,6 +20,7 @@ use crate::record::limits;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::client_value::ClientSession;
 use crate::session::state::Session;
+use crate::session::stored::StoredSession;
 
 /// The stored session to offer, judged again if the configuration says so, or if it was made under another
 /// name.
@@ -28,7 +29,7 @@ pub(crate) async fn offerable(
     config: &ClientConfig,
     to: &ClientSessionKey,
 ) -> Result<Option<Box<Session>>, Error> {
-    let Some(mut session) = take(config, to) else { return Ok(None) };
+    let Some(session) = take(config, to) else { return Ok(None) };
     let elsewhere = session.server_name.as_deref() != Some(&*to.server_name.to_str());
     // Whom a session under another name was made with, only a chain can say.
     if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
@@ -37,21 +38,9 @@ pub(crate) async fn offerable(
     if !(elsewhere || config.resumption.verify_again) || !session.has_peer() {
         return Ok(Some(session));
     }
-    let shown = Shown {
-        side: Side::Server,
-        chain: core::mem::take(&mut session.peer_chain).into_vec(),
-        raw_public_key: session.peer_raw_public_key.take(),
-        ocsp_requested: config.request_ocsp,
-        ocsp_response: session.ocsp_response.take(),
-        signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
-    };
-    let now = config.common.clock.now();
-    let verdict =
-        identity::judge(flow, &config.verifier, &shown, Some(&to.server_name), now).await?;
-    session.peer_chain = shown.chain.into();
-    session.peer_raw_public_key = shown.raw_public_key;
-    session.ocsp_response = shown.ocsp_response;
-    session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
+    let (name, now) = (Some(&to.server_name), config.common.clock.now());
+    let peer = session.peer(Side::Server, name, config.request_ocsp, now);
+    let verdict = identity::judge(flow, &config.verifier, &peer).await?;
     Ok(verdict.is_ok().then_some(session))
 }
 
@@ -123,28 +112,103 @@ pub(crate) fn taker(
 /// Seconds for which a session known by its id is worth trying. RFC 5246 F.1.4
 pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 
-/// Keeps a session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
-pub(crate) fn keep_ticket(
+/// A session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
+pub(crate) fn under_ticket(
     config: &ClientConfig,
-    to: &ClientSessionKey,
     mut session: Box<Session>,
     (hint, ticket): (u32, Vec<u8>),
-) {
+) -> Option<Box<Session>> {
     // An empty ticket is none. RFC 5077 3.3
     if ticket.is_empty() || ticket.len() > limits::MAX_KEPT_TICKET {
-        return;
+        return None;
     }
     session.identity = ticket;
     session.by_ticket = true;
     session.created = config.common.clock.now().as_secs();
     session.lifetime = if hint == 0 { LIFETIME_OF_ID } else { hint };
-    keep(config, to, session);
+    Some(session)
 }
 
-/// Keeps a session.
-pub(crate) fn keep(config: &ClientConfig, to: &ClientSessionKey, session: Box<Session>) {
-    if let Some(store) = &config.resumption.store {
+/// Keeps a session of TLS 1.2, if there is one, once its handshake is complete: what failed leaves none, and what
+/// fails later takes it along. RFC 5246 7.2.2
+pub(crate) fn keep(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    to: &ClientSessionKey,
+    session: Option<Box<Session>>,
+) -> Result<(), Error> {
+    let (Some(store), Some(session)) = (&config.resumption.store, session) else { return Ok(()) };
+    flow.forget_on_alert(StoredSession::of_client(&session, store, to))?;
+    let expires = session.expires();
+    store.put_session(to, ClientSession::new(session), expires);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::policy::Policy;
+    use crate::config::verifier::AcceptAnyPeer;
+    use crate::keys::suite;
+    use tercel_crypto::Secret;
+    use tercel_wire::{CipherSuite, NamedGroup};
+
+    const OURS: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
+    const ANOTHER: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384;
+
+    fn config() -> Arc<ClientConfig> {
+        ClientConfig::builder()
+            .versions(&[ProtocolVersion::TLS1_2])
+            .cipher_suites(&[OURS])
+            .unwrap()
+            .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+            .build()
+            .unwrap()
+    }
+
+    /// Whether a stored session that was changed like this is taken.
+    fn is_taken(change: impl FnOnce(&mut Session)) -> bool {
+        let config = config();
+        let to = ClientSessionKey::new(
+            "server.example".try_into().unwrap(),
+            None,
+            config.resumption.context,
+        );
+        let suite = suite::find(OURS).unwrap();
+        let facts = Facts::new(ProtocolVersion::TLS1_2, OURS);
+        let mut session = template(&config, &to.server_name, &facts, suite, None);
+        session.secret = Secret::new(&[7; 48]);
+        session.lifetime = 100;
+        session.identity = vec![1; MAX_SESSION_ID];
+        change(&mut session);
         let expires = session.expires();
-        store.put_session(to, ClientSession::new(session), expires);
+        let store = config.resumption.store.as_ref().unwrap();
+        store.put_session(&to, ClientSession::new(Box::new(session)), expires);
+        take(&config, &to).is_some()
+    }
+
+    #[test]
+    fn a_session_is_taken_only_if_a_hello_can_name_it() {
+        assert!(is_taken(|_| {}));
+        for (by_ticket, most) in [(false, MAX_SESSION_ID), (true, limits::MAX_KEPT_TICKET)] {
+            for (length, taken) in [(0, false), (1, true), (most, true), (most + 1, false)] {
+                let named = is_taken(|session| {
+                    session.by_ticket = by_ticket;
+                    session.identity = vec![1; length];
+                });
+                assert_eq!(named, taken, "{length} bytes, ticket: {by_ticket}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_is_taken_only_under_a_suite_that_is_offered() {
+        assert!(!is_taken(|session| session.suite = suite::find(ANOTHER).unwrap()));
+    }
+
+    #[test]
+    fn a_session_is_taken_only_if_nothing_else_has_become_stricter() {
+        assert!(!is_taken(|session| session.lifetime = 0));
+        assert!(!is_taken(|session| session.group = Some(NamedGroup(0xaaaa))));
     }
 }

@@ -7,6 +7,7 @@
 
 use core::future::poll_fn;
 use core::task::Poll;
+use std::sync::Arc;
 
 use tercel_pki::Refusal;
 use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
@@ -23,6 +24,7 @@ use crate::keys::direction::Keys;
 use crate::keys::tls13::TrafficSecret;
 pub(crate) use crate::record::joiner::Message;
 use crate::record::sealer::Padding;
+use crate::session::stored::StoredSession;
 
 /// What a coroutine and its driver have in common. One of them holds it, the one that runs.
 pub(crate) struct Post {
@@ -155,6 +157,14 @@ impl Line {
         }
     }
 
+    fn forget_on_alert(&mut self, session: Arc<StoredSession>) {
+        match self {
+            Self::Records(records) => records.forget_on_alert(session),
+            #[cfg(test)]
+            Self::Script(_) => {}
+        }
+    }
+
     fn carry_out(&mut self, command: Command) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.carry_out(command),
@@ -234,6 +244,16 @@ impl Flow {
         let post = self.post()?;
         // From where it is made to where it stays.
         post.connection = post.line.connect(established)?.map(Box::new);
+        Ok(())
+    }
+
+    /// Has the session forgotten if the connection, made or still to be made, ends with a fatal alert. RFC 5246 7.2.2
+    pub(crate) fn forget_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
+        let post = self.post()?;
+        match &mut post.connection {
+            Some(connection) => connection.receiver.forget_on_alert(Some(session)),
+            None => post.line.forget_on_alert(session),
+        }
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::question::{
     Answer, Question, RequestSource, SelectCredentialQuestion, VerifyPeerQuestion,
 };
 use crate::config::credential::{Credential, CredentialRequest};
-use crate::config::policy::{Policy, SelectCredential, VerifyPeer};
+use crate::config::policy::{PeerIdentity, Policy, SelectCredential, VerifyPeer};
 use crate::config::server::ServerConfig;
 pub(crate) use crate::connection::authentication::shown::Shown;
 use crate::error::{Error, Peer};
@@ -27,7 +27,7 @@ pub(crate) async fn verify(
     server_name: Option<&ServerName<'static>>,
     now: UnixTime,
 ) -> Result<(), Error> {
-    let verdict = judge(flow, policy, shown, server_name, now).await?;
+    let verdict = judge(flow, policy, &shown.identity(server_name, now)).await?;
     verdict.map_err(|refusal| flow.refuse(refusal))
 }
 
@@ -35,24 +35,12 @@ pub(crate) async fn verify(
 pub(crate) async fn judge(
     flow: &mut Flow,
     policy: &Policy<dyn VerifyPeer>,
-    shown: &Shown,
-    server_name: Option<&ServerName<'static>>,
-    now: UnixTime,
+    shown: &PeerIdentity<'_>,
 ) -> Result<Result<(), Box<Refusal>>, Error> {
     if let Policy::Here(verifier) = policy {
-        return Ok(verifier.verify_peer(&shown.identity(server_name, now)));
+        return Ok(verifier.verify_peer(shown));
     }
-    let question = Question::VerifyPeer(VerifyPeerQuestion {
-        side: shown.side,
-        chain: shown.chain.clone(),
-        raw_public_key: shown.raw_public_key.clone(),
-        server_name: server_name.cloned(),
-        ocsp_requested: shown.ocsp_requested,
-        ocsp_response: shown.ocsp_response.clone(),
-        signed_certificate_timestamps: shown.signed_certificate_timestamps.clone(),
-        now,
-    });
-    match flow.ask(question).await {
+    match flow.ask(Question::VerifyPeer(VerifyPeerQuestion::of(shown))).await {
         Answer::Peer(verdict) => Ok(verdict),
         _ => Err(wrong_answer()),
     }

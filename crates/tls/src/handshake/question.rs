@@ -267,6 +267,20 @@ pub struct VerifyPeerQuestion {
 }
 
 impl VerifyPeerQuestion {
+    pub(crate) fn of(shown: &PeerIdentity<'_>) -> Self {
+        let key = |key: &[u8]| SubjectPublicKeyInfoDer::from(key.to_vec());
+        Self {
+            side: shown.side,
+            chain: shown.chain.iter().map(|certificate| certificate.clone().into_owned()).collect(),
+            raw_public_key: shown.raw_public_key.map(key),
+            server_name: shown.server_name.map(ServerName::to_owned),
+            ocsp_requested: shown.ocsp_requested,
+            ocsp_response: shown.ocsp_response.map(<[u8]>::to_vec),
+            signed_certificate_timestamps: shown.signed_certificate_timestamps.map(<[u8]>::to_vec),
+            now: shown.now,
+        }
+    }
+
     /// What the peer showed.
     #[must_use]
     pub fn identity(&self) -> PeerIdentity<'_> {

@@ -3,6 +3,8 @@
 //! The driver lends them to the coroutine while it runs, so that what it orders is done at once.
 //! Must not know: what the messages say, when a coroutine runs. Next: [`super::driver`], [`super::flow`].
 
+use std::sync::Arc;
+
 use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
 
 use super::established::Established;
@@ -25,6 +27,7 @@ use crate::record::joiner::{Joiner, Message};
 use crate::record::limits;
 use crate::record::opener::Opener;
 use crate::record::sealer::Sealer;
+use crate::session::stored::StoredSession;
 
 /// Both directions, until they become a connection's.
 pub(crate) struct Records {
@@ -42,6 +45,8 @@ pub(crate) struct Records {
     window: Window,
     change_cipher_specs: u8,
     warnings_in_a_row: u8,
+    /// TLS 1.2: for a session that is being resumed.
+    stored: Option<Arc<StoredSession>>,
     /// Messages that were sent and are not in records yet: those of one flight share records.
     flight: Vec<u8>,
     /// While the coroutine runs, the caller's buffer.
@@ -93,6 +98,7 @@ impl Records {
             window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
+            stored: None,
             flight: Vec::new(),
             out: Vec::new(),
         }
@@ -190,6 +196,7 @@ impl Records {
 
     /// Seals a fatal alert as the last thing this handshake says.
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        self.forget_session();
         let content = [AlertLevel::FATAL.0, alert.0];
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
         let sealer = self.sender.sealer();
@@ -280,7 +287,8 @@ impl Records {
         if description == AlertDescription::CLOSE_NOTIFY {
             return Err(Error::ClosedInHandshake);
         }
-        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)?;
+        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)
+            .inspect_err(|_| self.forget_session())?;
         // What ends nothing may not split a message either. RFC 9846 5.1
         if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
     }
@@ -335,6 +343,18 @@ impl Records {
         Ok(())
     }
 
+    /// Has the session forgotten if this ends with a fatal alert, also once it is a connection. RFC 5246 7.2.2
+    pub(crate) fn forget_on_alert(&mut self, session: Arc<StoredSession>) {
+        self.stored = Some(session);
+    }
+
+    /// Any connection that ends with a fatal alert takes its session along. RFC 5246 7.2.2
+    fn forget_session(&mut self) {
+        if let Some(session) = self.stored.take() {
+            session.forget();
+        }
+    }
+
     /// What is left of the handshake becomes the connection, once the last message is in its record.
     pub(crate) fn connect(&mut self, established: Established) -> Result<Connection, Error> {
         self.send_flight()?;
@@ -354,11 +374,13 @@ impl Records {
             .map(|context| Box::new(Authentication::Answering(Answering::new(context.of(&link)))));
         let requester =
             established.requesting.map(|context| CertificateRequester::new(context.of(&link)));
-        let post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
-        let truncation = established.tolerate_truncation;
+        let mut post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
+        post.tolerate_truncation = established.tolerate_truncation;
+        let mut receiver = Receiver::new(opener, post, link);
+        receiver.forget_on_alert(self.stored.take());
         Ok(Connection {
             sender,
-            receiver: Receiver::new(opener, post, link, truncation),
+            receiver,
             facts: established.facts,
             exporter: established.exporter,
             early_exporter: established.early_exporter,

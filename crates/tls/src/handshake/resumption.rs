@@ -2,12 +2,14 @@
 //!
 //! Must not know: which message named the session. Next: `session/state.rs`, `tls13/resumption.rs`.
 
+use std::sync::Arc;
+
 use pki_types::UnixTime;
 use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::ProtocolVersion;
 
 use super::flow::{Flow, wrong_answer};
-use super::identity::{self, Shown};
+use super::identity;
 use super::question::{Answer, FindSessionQuestion, Question};
 use crate::config::policy::{Policy, Side};
 use crate::config::server::{ClientAuth, ServerConfig};
@@ -15,11 +17,13 @@ use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::session::chain::Chain;
+use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
+use crate::session::stored::StoredSession;
 
 /// A session that a client named.
 pub(crate) struct Found {
-    pub(crate) session: Box<Session>,
+    pub(crate) session: Arc<Session>,
     /// It lay in a store of ours, where it still is.
     pub(crate) is_stored: bool,
     /// When it was found.
@@ -38,31 +42,29 @@ pub(crate) async fn find(
     let resumption = &config.resumption;
     if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now)) {
         let session = read(bytes, Session::from_bytes);
-        return Ok(session.map(|session| Found { session, is_stored: false, now }));
+        let found = |session| Found { session: Arc::new(session), is_stored: false, now };
+        return Ok(session.map(found));
     }
-    let (bytes, is_stored) = match &resumption.store {
+    let (session, is_stored) = match &resumption.store {
         None => (None, false),
         // One that may be used once is looked at here and taken by `claim`.
-        Some(Policy::Here(store)) => (store.get(name, now), true),
+        Some(Policy::Here(store)) => (store.get_session(name, now), true),
         Some(Policy::Ask) => {
             let question = FindSessionQuestion { identity: name.to_vec(), single_use };
             match flow.ask(Question::FindSession(question)).await {
                 Answer::Session(bytes) => {
                     now = config.common.clock.now();
-                    (bytes, false)
+                    let read = |bytes| read(bytes, ServerSession::from_bytes);
+                    (bytes.and_then(read), false)
                 }
                 _ => return Err(wrong_answer()),
             }
         }
     };
-    let session = bytes.and_then(|bytes| read(bytes, Session::from_stored_bytes));
-    Ok(session.map(|session| Found { session, is_stored, now }))
+    Ok(session.map(|session| Found { session: session.into_inner(), is_stored, now }))
 }
 
-fn read(
-    mut bytes: Vec<u8>,
-    how: impl FnOnce(&[u8]) -> Option<Box<Session>>,
-) -> Option<Box<Session>> {
+fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
     let session = how(&bytes);
     tercel_crypto::wipe(&mut bytes);
     session
@@ -71,9 +73,7 @@ fn read(
 /// Takes a session that may be used once out of its store: `false` if somebody else was faster.
 pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
     let Some(Policy::Here(store)) = &config.resumption.store else { return false };
-    let Some(mut bytes) = store.take(name, config.common.clock.now()) else { return false };
-    tercel_crypto::wipe(&mut bytes);
-    true
+    store.claim(name, config.common.clock.now())
 }
 
 /// Whether a session was made by a configuration like this one, for this name, and is not too old.
@@ -86,7 +86,7 @@ pub(crate) fn belongs(
     now: UnixTime,
 ) -> bool {
     session.version == version
-        && session.context == *config.resumption.context_for(session)
+        && session.context == config.resumption.context_for(session)
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
         && config.common.allows(session)
@@ -120,26 +120,16 @@ fn names_peer(session: &Session, config: &ServerConfig) -> bool {
 pub(crate) async fn still_trusted(
     flow: &mut Flow,
     config: &ServerConfig,
-    session: &mut Session,
+    session: &Session,
 ) -> Result<bool, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(true) };
     if !session.has_peer() || !config.resumption.verify_again {
         return Ok(true);
     }
-    let chain = core::mem::take(&mut session.peer_chain).into_vec();
-    let shown = Shown {
-        raw_public_key: session.peer_raw_public_key.take(),
-        // TLS 1.2 has no way to ask clients.
-        ocsp_requested: config.request_ocsp && session.version == ProtocolVersion::TLS1_3,
-        ocsp_response: session.ocsp_response.take(),
-        signed_certificate_timestamps: session.signed_certificate_timestamps.take(),
-        ..Shown::chain(Side::Client, chain)
-    };
-    let verdict = identity::judge(flow, verifier, &shown, None, config.common.clock.now()).await?;
-    session.peer_chain = shown.chain.into();
-    session.peer_raw_public_key = shown.raw_public_key;
-    session.ocsp_response = shown.ocsp_response;
-    session.signed_certificate_timestamps = shown.signed_certificate_timestamps;
+    // TLS 1.2 has no way to ask clients.
+    let ocsp_requested = config.request_ocsp && session.version == ProtocolVersion::TLS1_3;
+    let peer = session.peer(Side::Client, None, ocsp_requested, config.common.clock.now());
+    let verdict = identity::judge(flow, verifier, &peer).await?;
     Ok(verdict.is_ok())
 }
 
@@ -152,7 +142,7 @@ pub(crate) fn template(
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
-    session.context = config.resumption.context_for(&session).clone();
+    session.context = config.resumption.context_for(&session);
     // Tickets grow by this, so only who asked for it has it judged again.
     if config.request_ocsp {
         session.ocsp_response.clone_from(&facts.ocsp_response);
@@ -182,10 +172,15 @@ pub(crate) fn issue(
     facts: &mut Facts,
 ) -> Option<Vec<u8>> {
     let Some(store) = &config.resumption.store else { return seal(config, session) };
-    let bytes = session.to_stored_bytes()?;
     let mut name = [0_u8; 32];
     tercel_crypto::fill_random(&mut name).ok()?;
-    keep(store, name.to_vec(), bytes, session.expires(), facts);
+    match store {
+        Policy::Here(store) => {
+            let kept = ServerSession::new(session.duplicate());
+            store.put_session(&name, kept, session.expires());
+        }
+        Policy::Ask => leave(&name, session, facts),
+    }
     Some(name.to_vec())
 }
 
@@ -199,18 +194,27 @@ pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> 
     ticket.filter(|ticket| (1..=0xffff).contains(&ticket.len()))
 }
 
-/// Stores a session, or leaves it to the application as an event.
-pub(crate) fn keep(
-    store: &Policy<dyn crate::session::store::SessionStore>,
-    id: Vec<u8>,
-    session: Vec<u8>,
-    expires: UnixTime,
-    facts: &mut Facts,
-) {
-    match store {
-        Policy::Here(store) => store.put(&id, session, expires),
-        Policy::Ask => facts.add_new_session(NewSession { id, session, expires }),
+/// Leaves it to the application to keep a session.
+pub(crate) fn leave(id: &[u8], session: &Session, facts: &mut Facts) {
+    if let Some(bytes) = session.to_stored_bytes() {
+        let expires = session.expires();
+        facts.add_new_session(NewSession { id: id.to_vec(), session: bytes, expires });
     }
+}
+
+/// Has the session of this id forgotten if the connection ends with a fatal alert, where it is in a store of ours.
+/// RFC 5246 7.2.2
+pub(crate) fn forget_on_alert(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    session: &Session,
+    id: &[u8],
+) -> Result<(), Error> {
+    // Ids that we give have one length.
+    let (Some(Policy::Here(store)), Ok(id)) = (&config.resumption.store, id.try_into()) else {
+        return Ok(());
+    };
+    flow.forget_on_alert(StoredSession::of_server(session, store, id))
 }
 
 /// Seconds for which what is handed out now can be used.

@@ -5,49 +5,53 @@
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
-use std::sync::Arc;
+use std::hash::{BuildHasher, Hash, RandomState};
 
-/// Keys in the order they came, each with a value.
-pub(super) struct Aged<K: ?Sized, V> {
-    entries: HashMap<Arc<K>, Entry<K, V>>,
+/// Keys in the order they came, each with a value. A key is kept three times over.
+pub(super) struct Aged<K, V, S = RandomState> {
+    entries: HashMap<K, Entry<K, V>, S>,
     /// Oldest first. What left the map or came again stays here for a while, with a number that is no
     /// longer that of its entry.
-    order: VecDeque<(u64, Arc<K>)>,
+    order: VecDeque<(u64, K)>,
     next: u64,
     capacity: usize,
 }
 
-struct Entry<K: ?Sized, V> {
-    key: Arc<K>,
+struct Entry<K, V> {
+    key: K,
     value: V,
     number: u64,
 }
 
-impl<K: Hash + Eq + ?Sized, V> Aged<K, V>
-where
-    Arc<K>: Borrow<K>,
-{
+impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> Aged<K, V, S> {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { entries: HashMap::new(), order: VecDeque::new(), next: 0, capacity }
+        Self { entries: HashMap::default(), order: VecDeque::new(), next: 0, capacity }
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<&V> {
+    pub(super) fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub(super) fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
     /// Puts `value` in as the newest, in place of an older one of that key.
-    pub(super) fn insert(&mut self, key: Arc<K>, value: V) {
+    pub(super) fn insert(&mut self, key: K, value: V) {
         if self.capacity == 0 {
             return;
         }
         let number = self.number();
-        self.order.push_back((number, Arc::clone(&key)));
-        self.entries.insert(Arc::clone(&key), Entry { key, value, number });
+        self.order.push_back((number, key.clone()));
+        self.entries.insert(key.clone(), Entry { key, value, number });
         if self.entries.len() > self.capacity {
             self.remove_oldest();
         }
@@ -55,7 +59,11 @@ where
     }
 
     /// Makes `key`, if it is here, the newest, and shows its value.
-    pub(super) fn renew(&mut self, key: &K) -> Option<&mut V> {
+    pub(super) fn renew<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
         self.tidy();
         let newest = self.next;
         let entry = self.entries.get_mut(key)?;
@@ -63,12 +71,16 @@ where
         if entry.number != newest {
             self.next = newest.wrapping_add(1);
             entry.number = self.next;
-            self.order.push_back((entry.number, Arc::clone(&entry.key)));
+            self.order.push_back((entry.number, entry.key.clone()));
         }
         Some(&mut entry.value)
     }
 
-    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+    pub(super) fn remove<Q>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
         let entry = self.entries.remove(key)?;
         self.tidy();
         Some(entry.value)
@@ -84,14 +96,14 @@ where
     pub(super) fn remove_oldest(&mut self) -> Option<V> {
         self.skip_the_gone();
         let (_, key) = self.order.pop_front()?;
-        self.entries.remove(&*key).map(|entry| entry.value)
+        self.entries.remove(&key).map(|entry| entry.value)
     }
 
     /// Keys and values, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.order.iter().filter_map(|(number, key)| {
-            let entry = self.entries.get(&**key).filter(|entry| entry.number == *number)?;
-            Some((&**key, &entry.value))
+            let entry = self.entries.get(key).filter(|entry| entry.number == *number)?;
+            Some((key, &entry.value))
         })
     }
 
@@ -120,14 +132,11 @@ where
     }
 }
 
-fn is_current<K: Hash + Eq + ?Sized, V>(
-    entries: &HashMap<Arc<K>, Entry<K, V>>,
+fn is_current<K: Hash + Eq, V, S: BuildHasher>(
+    entries: &HashMap<K, Entry<K, V>, S>,
     number: u64,
     key: &K,
-) -> bool
-where
-    Arc<K>: Borrow<K>,
-{
+) -> bool {
     entries.get(key).is_some_and(|entry| entry.number == number)
 }
 
@@ -137,14 +146,14 @@ const SLACK: usize = 16;
 mod tests {
     use super::*;
 
-    fn keys(aged: &Aged<str, u32>) -> Vec<&str> {
-        aged.iter().map(|(key, _)| key).collect()
+    fn keys(aged: &Aged<String, u32>) -> Vec<&str> {
+        aged.iter().map(|(key, _)| key.as_str()).collect()
     }
 
-    fn filled(capacity: usize, keys: &[&str]) -> Aged<str, u32> {
+    fn filled(capacity: usize, keys: &[&str]) -> Aged<String, u32> {
         let mut aged = Aged::new(capacity);
         for (value, key) in (0..).zip(keys) {
-            aged.insert((*key).into(), value);
+            aged.insert((*key).to_owned(), value);
         }
         aged
     }

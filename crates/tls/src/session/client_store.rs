@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 
 use super::aged::Aged;
 use super::client_value::ClientSession;
+use super::form::Form;
 use super::kept::Kept;
 
 /// Where a client keeps sessions.
@@ -35,6 +36,16 @@ pub trait ClientSessionStore: Send + Sync {
 
     /// Takes the newest session out: used twice, a ticket would link the connections. RFC 9846 C.4
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
+
+    /// Forgets all sessions of `key`, as after a fatal alert on a connection of one of them. RFC 5246 7.2.2
+    ///
+    /// By default they are taken, one after the other.
+    fn remove(&self, key: &ClientSessionKey) {
+        // At the beginning of all time nothing has expired; who has no end to give is asked no more than that.
+        let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
+        let taken = || self.take(key, beginning).map(Zeroizing::new);
+        (0..MAX_SESSIONS_EACH).map_while(|_| taken()).for_each(drop);
+    }
 
     /// [`Self::put`] for a store that can keep the value itself. By default its bytes are put.
     fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
@@ -126,33 +137,10 @@ pub struct ClientMemoryStore {
     sessions_each: usize,
 }
 
-type Servers = Aged<ClientSessionKey, Sessions>;
+type Servers = Aged<Arc<ClientSessionKey>, Sessions>;
 
 /// A server's, oldest first. Who has none left keeps the place while it is one of those heard of last.
-type Sessions = VecDeque<Kept<Form>>;
-
-/// A session in the form in which it came.
-enum Form {
-    Bytes(Zeroizing<Vec<u8>>),
-    Value(ClientSession),
-}
-
-impl Form {
-    /// The bytes, or at least as many as there are.
-    fn room(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.len(),
-            Self::Value(session) => session.room(),
-        }
-    }
-
-    fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
-        match self {
-            Self::Bytes(bytes) => Some(bytes.clone()),
-            Self::Value(session) => session.to_bytes().map(Zeroizing::new),
-        }
-    }
-}
+type Sessions = VecDeque<Kept<Form<ClientSession>>>;
 
 impl ClientMemoryStore {
     /// Room for `servers` servers and `sessions_each` sessions, 255 at most, of each.
@@ -223,7 +211,7 @@ impl ClientMemoryStore {
 }
 
 impl ClientMemoryStore {
-    fn keep(&self, key: &ClientSessionKey, session: Form, expires: UnixTime) {
+    fn keep(&self, key: &ClientSessionKey, session: Form<ClientSession>, expires: UnixTime) {
         if self.sessions_each == 0 || session.room() > MAX_SESSION {
             return;
         }
@@ -239,7 +227,7 @@ impl ClientMemoryStore {
         sessions.push_back(kept);
     }
 
-    fn newest(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Form> {
+    fn newest(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Form<ClientSession>> {
         let mut servers = self.lock();
         let sessions = servers.get_mut(key)?;
         let mut taken = None;
@@ -252,13 +240,16 @@ impl ClientMemoryStore {
 
 impl ClientSessionStore for ClientMemoryStore {
     fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
-        self.keep(key, Form::Bytes(Zeroizing::new(session)), expires);
+        self.keep(key, Form::bytes(session), expires);
     }
 
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>> {
-        match self.newest(key, now)? {
-            Form::Bytes(mut bytes) => Some(core::mem::take(&mut *bytes)),
-            Form::Value(session) => session.to_bytes(),
+        self.newest(key, now)?.into_bytes()
+    }
+
+    fn remove(&self, key: &ClientSessionKey) {
+        if let Some(sessions) = self.lock().get_mut(key) {
+            sessions.clear();
         }
     }
 
@@ -267,10 +258,7 @@ impl ClientSessionStore for ClientMemoryStore {
     }
 
     fn take_session(&self, key: &ClientSessionKey, now: UnixTime) -> Option<ClientSession> {
-        match self.newest(key, now)? {
-            Form::Bytes(bytes) => ClientSession::from_bytes(&bytes),
-            Form::Value(session) => Some(session),
-        }
+        self.newest(key, now)?.into_value()
     }
 }
 
@@ -316,7 +304,8 @@ impl std::error::Error for SavedSessionsError {}
 /// key, see [`ClientSessionKey::write`] | count 1 | count * (expires 8 | session 3..)
 /// ```
 fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sessions) {
-    let bytes = |kept: &Kept<Form>| Some((kept.session().to_bytes()?, kept.expires()));
+    let bytes =
+        |kept: &Kept<Form<ClientSession>>| Some((kept.session().to_bytes()?, kept.expires()));
     key.write(writer);
     writer.u8(u8::try_from(sessions.iter().filter_map(bytes).count()).unwrap_or(u8::MAX));
     for (session, expires) in sessions.iter().filter_map(bytes).take(MAX_SESSIONS_EACH) {

@@ -4,6 +4,7 @@
 
 use core::fmt;
 
+use super::form::Value;
 use super::state::Session;
 
 /// A session as a store may keep it: as it is, its secret wiped when it goes.
@@ -17,7 +18,7 @@ impl ClientSession {
     /// library that has another form for them.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Session::from_stored_bytes(bytes).map(Self)
+        Session::from_stored_bytes(bytes).map(|session| Self(Box::new(session)))
     }
 
     /// The bytes. Whoever reads them can impersonate this client to the server; `None` if a part is longer than
@@ -27,17 +28,26 @@ impl ClientSession {
         self.0.to_stored_bytes()
     }
 
-    /// At least as many bytes as that.
-    pub(super) fn room(&self) -> usize {
-        self.0.room()
-    }
-
     pub(crate) fn new(session: Box<Session>) -> Self {
         Self(session)
     }
 
     pub(crate) fn into_inner(self) -> Box<Session> {
         self.0
+    }
+}
+
+impl Value for ClientSession {
+    fn room(&self) -> usize {
+        self.0.room()
+    }
+
+    fn to_bytes(&self) -> Option<Vec<u8>> {
+        self.to_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes)
     }
 }
 

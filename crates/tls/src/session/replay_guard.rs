@@ -43,7 +43,7 @@ impl ReplayGuard {
         let mut value = [0; 32];
         let digest = Hash::digest(HashAlgorithm::Sha256, &[unique]);
         value.iter_mut().zip(digest.iter()).for_each(|(to, from)| *to = *from);
-        let part = self.parts.lock(&value);
+        let part = self.parts.lock(self.parts.hash(&value));
         part.is_some_and(|mut part| part.insert_once(value, expires, now))
     }
 }

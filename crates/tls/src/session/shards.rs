@@ -2,7 +2,7 @@
 //!
 //! For: threads that seldom meet. Must not know: what is in a part. Next: [`super::store`].
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::sync::PoisonError;
 
 use tercel_crypto::lock::{Mutex, MutexGuard};
@@ -23,9 +23,15 @@ impl<T> Shards<T> {
         Self { parts: parts.collect(), hasher: RandomState::new() }
     }
 
-    /// The part that `id` belongs to; `None` never happens, for there is at least one part.
-    pub(super) fn lock(&self, id: &[u8]) -> Option<MutexGuard<'_, T>> {
-        let [.., byte] = self.hasher.hash_one(id).to_be_bytes();
+    /// The keyed hash of an id, good for a map in its part too, see [`AsIs`].
+    pub(super) fn hash(&self, id: &[u8]) -> u64 {
+        self.hasher.hash_one(id)
+    }
+
+    /// The part that an id of this hash belongs to; `None` never happens, for there is at least one part.
+    pub(super) fn lock(&self, hash: u64) -> Option<MutexGuard<'_, T>> {
+        // Maps look at the first bits and at the last ones.
+        let [_, _, byte, ..] = hash.to_be_bytes();
         let at = usize::from(byte) & self.parts.len().saturating_sub(1);
         // Nothing panics while it holds a lock, and each change leaves a part as it should be.
         Some(self.parts.get(at)?.lock().unwrap_or_else(PoisonError::into_inner))
@@ -34,6 +40,28 @@ impl<T> Shards<T> {
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.parts.iter().map(|part| part.lock().unwrap())
+    }
+}
+
+/// For maps whose keys are hashes.
+pub(super) type AsIs = BuildHasherDefault<Hash>;
+
+/// What [`AsIs`] makes of a key: itself.
+#[derive(Default)]
+pub(super) struct Hash(u64);
+
+impl Hasher for Hash {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    /// For keys of another kind, of which there are none.
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -57,12 +85,13 @@ mod tests {
     #[test]
     fn an_id_always_finds_its_part_and_ids_spread() {
         let shards = Shards::new(8192, |_| 0_u32);
+        let part = |id: &[u8]| shards.lock(shards.hash(id)).unwrap();
         for id in 0..6400_u32 {
-            *shards.lock(&id.to_be_bytes()).unwrap() += 1;
+            *part(&id.to_be_bytes()) += 1;
         }
         assert!(shards.all().all(|count| (40..200).contains(&*count)));
         for _ in 0..10 {
-            *shards.lock(b"id").unwrap() += 1000;
+            *part(b"id") += 1000;
         }
         assert_eq!(shards.all().filter(|count| **count > 9000).count(), 1);
     }

@@ -6,17 +6,21 @@
 //! Must not know: how it is sealed or stored. Next: `ticket/`, [`super::store`].
 
 use core::time::Duration;
+use std::sync::{Arc, OnceLock};
 
-use pki_types::{SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
 use tercel_wire::{
     CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
 };
 
 use super::chain::Chain;
+use super::context::Context;
 use super::parts::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
+use super::stored::StoredSession;
+use crate::config::policy::{PeerIdentity, Side};
 use crate::connection::facts::{Facts, UsedKey};
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::MainSecret12;
@@ -27,9 +31,11 @@ pub(crate) struct Session {
     pub(crate) suite: &'static Suite,
     /// TLS 1.3: the pre-shared key. TLS 1.2: the main secret.
     pub(crate) secret: Secret,
-    /// Client, TLS 1.2: the main secret made ready, once it was needed. Not part of the bytes; in a box, for room without a
-    /// value in it may bring what lay there before.
-    pub(crate) ready: Option<Box<MainSecret12>>,
+    /// TLS 1.2, see [`Self::main_secret`]. Not part of the bytes; in a box, for room without a value in it may bring
+    /// what lay there before.
+    pub(crate) ready: OnceLock<Box<MainSecret12>>,
+    /// TLS 1.2: where it is kept, once a connection may have to say that it is to be forgotten. Not part of the bytes.
+    pub(crate) stored: OnceLock<Arc<StoredSession>>,
     /// TLS 1.2: whether the main secret is the extended one. RFC 7627 5.3
     pub(crate) extended: bool,
     /// Seconds since the epoch at which the ticket was made.
@@ -51,7 +57,7 @@ pub(crate) struct Session {
     pub(crate) across_names: bool,
     pub(crate) alpn: Option<Vec<u8>>,
     /// Which configuration made it. Sessions of another are not accepted.
-    pub(crate) context: Vec<u8>,
+    pub(crate) context: Context,
     /// Client: the ticket or session id to show. Server: empty.
     pub(crate) identity: Vec<u8>,
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
@@ -87,7 +93,8 @@ impl Session {
             version: facts.version,
             suite,
             secret: Secret::new(&[]),
-            ready: None,
+            ready: OnceLock::new(),
+            stored: OnceLock::new(),
             extended: facts.extended_main_secret,
             created: now,
             authenticated: authenticated.unwrap_or(now),
@@ -100,7 +107,7 @@ impl Session {
             server_raw_key: facts.server_certificate_type == CertificateType::RAW_PUBLIC_KEY,
             across_names: false,
             alpn: facts.alpn.clone(),
-            context: Vec::new(),
+            context: Context::NONE,
             identity: Vec::new(),
             by_ticket: false,
             pre_shared_key: facts.used_key().cloned(),
@@ -110,6 +117,51 @@ impl Session {
             peer_certificate_digest: facts.peer_certificate_digest().copied(),
             ocsp_response: None,
             signed_certificate_timestamps: None,
+        }
+    }
+
+    /// TLS 1.2: the main secret, made ready when it is needed first. What is hashed of it alone is hashed once for all
+    /// handshakes that it is met in.
+    pub(crate) fn main_secret(&self) -> &MainSecret12 {
+        let make = || Box::new(MainSecret12::resumed(self.suite, self.secret.duplicate()));
+        self.ready.get_or_init(make)
+    }
+
+    /// What a verifier gets to see of the peer.
+    pub(crate) fn peer<'s>(
+        &'s self,
+        side: Side,
+        server_name: Option<&'s ServerName<'static>>,
+        ocsp_requested: bool,
+        now: UnixTime,
+    ) -> PeerIdentity<'s> {
+        PeerIdentity {
+            side,
+            chain: &self.peer_chain,
+            raw_public_key: self.peer_raw_public_key.as_deref(),
+            server_name,
+            ocsp_requested,
+            ocsp_response: self.ocsp_response.as_deref(),
+            signed_certificate_timestamps: self.signed_certificate_timestamps.as_deref(),
+            now,
+        }
+    }
+
+    /// A second session like this one, by a word that shows in review.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            secret: self.secret.duplicate(),
+            ready: OnceLock::new(),
+            stored: OnceLock::new(),
+            server_name: self.server_name.clone(),
+            alpn: self.alpn.clone(),
+            identity: self.identity.clone(),
+            pre_shared_key: self.pre_shared_key.clone(),
+            peer_chain: self.peer_chain.clone(),
+            peer_raw_public_key: self.peer_raw_public_key.clone(),
+            ocsp_response: self.ocsp_response.clone(),
+            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
+            ..*self
         }
     }
 
@@ -212,7 +264,7 @@ impl Session {
     }
 
     /// The session that [`Self::to_stored_bytes`] wrote, if not a bit of it has changed.
-    pub(crate) fn from_stored_bytes(bytes: &[u8]) -> Option<Box<Self>> {
+    pub(crate) fn from_stored_bytes(bytes: &[u8]) -> Option<Self> {
         let (bytes, found) = bytes.split_last_chunk()?;
         if checksum(bytes) != *found {
             return None;
@@ -221,7 +273,7 @@ impl Session {
     }
 
     /// The session in bytes for a seal. They come out of our own, yet nothing is taken on trust.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Box<Self>> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut r = Reader::new(bytes);
         if r.u8().ok()? != FORMAT {
             return None;
@@ -239,7 +291,8 @@ impl Session {
             version,
             suite,
             secret,
-            ready: None,
+            ready: OnceLock::new(),
+            stored: OnceLock::new(),
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
             across_names: flags & 4 != 0,
@@ -253,7 +306,7 @@ impl Session {
             peer_signature_scheme: read_code(&mut r, SignatureScheme)?,
             server_name: read_name(r.opaque8().ok()?)?,
             alpn: not_empty(r.opaque8().ok()?),
-            context: r.opaque8().ok()?.to_vec(),
+            context: Context::read(r.opaque8().ok()?)?,
             identity: r.opaque16().ok()?.to_vec(),
             pre_shared_key: read_used_key(&mut r)?,
             peer_chain: read_chain(&mut r)?.into(),
@@ -267,7 +320,7 @@ impl Session {
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
         };
         r.expect_end().ok()?;
-        Some(Box::new(session))
+        Some(session)
     }
 }
 

@@ -4,14 +4,15 @@
 //! what is in a session. Next: `ticket/`, for servers that would rather keep nothing.
 
 use core::fmt;
-use core::mem;
+use core::time::Duration;
 
 use pki_types::UnixTime;
-use zeroize::Zeroizing;
 
 use super::aged::Aged;
+use super::form::Form;
 use super::kept::Kept;
-use super::shards::Shards;
+use super::server_value::ServerSession;
+use super::shards::{AsIs, Shards};
 
 /// Where a server keeps sessions.
 pub trait SessionStore: Send + Sync {
@@ -24,8 +25,31 @@ pub trait SessionStore: Send + Sync {
     /// The session, which stays. For session ids of TLS 1.2.
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Forgets the session, as after a fatal alert. RFC 5246 7.2.2
+    /// Forgets the session, as after a fatal alert on a connection of TLS 1.2. RFC 5246 7.2.2
     fn remove(&self, id: &[u8]);
+
+    /// [`Self::put`] for a store that can keep the value itself. By default its bytes are put.
+    fn put_session(&self, id: &[u8], session: ServerSession, expires: UnixTime) {
+        if let Some(bytes) = session.to_bytes() {
+            self.put(id, bytes, expires);
+        }
+    }
+
+    /// [`Self::get`] for a store that can keep the value itself. By default it is made of the bytes, which are then
+    /// wiped.
+    fn get_session(&self, id: &[u8], now: UnixTime) -> Option<ServerSession> {
+        let mut bytes = self.get(id, now)?;
+        let session = ServerSession::from_bytes(&bytes);
+        tercel_crypto::wipe(&mut bytes);
+        session
+    }
+
+    /// [`Self::take`] for who has the session already and asks whether nobody else gets it. By default it is taken,
+    /// and wiped.
+    fn claim(&self, id: &[u8], now: UnixTime) -> bool {
+        let taken = self.take(id, now);
+        taken.map(|mut bytes| tercel_crypto::wipe(&mut bytes)).is_some()
+    }
 }
 
 /// A [`SessionStore`] in memory, for one process.
@@ -37,7 +61,13 @@ pub struct MemoryStore {
     capacity: usize,
 }
 
-type Part = Aged<[u8], Kept<Zeroizing<Vec<u8>>>>;
+/// By the hashes of ids: to look at each id is enough to tell those of one hash apart, of which there is room for one.
+type Part = Aged<u64, Kept<Named>, AsIs>;
+
+struct Named {
+    id: Box<[u8]>,
+    session: Form<ServerSession>,
+}
 
 impl MemoryStore {
     /// Room for `capacity` sessions at most.
@@ -46,14 +76,37 @@ impl MemoryStore {
         Self { parts: Shards::new(capacity, Part::new), capacity }
     }
 
-    /// Runs `action` on the part of `id`, after what expired there first has gone.
+    fn keep(&self, id: &[u8], session: Form<ServerSession>, expires: UnixTime) {
+        let hash = self.parts.hash(id);
+        let kept = Kept::new(Named { id: id.into(), session }, expires);
+        if let Some(mut part) = self.parts.lock(hash) {
+            part.insert(hash, kept);
+        }
+    }
+
+    /// The session of that id, if it is fresh, which stays. Nothing is read or written under the lock.
+    fn share(&self, id: &[u8], now: UnixTime) -> Option<Form<ServerSession>> {
+        self.in_part(id, now, |part, hash| {
+            let kept = part.get(&hash).filter(|kept| kept.is_fresh(now))?;
+            Some(kept.session().session.clone())
+        })
+    }
+
+    /// The session of that id, if it is fresh, which it leaves.
+    fn take_out(&self, id: &[u8], now: UnixTime) -> Option<Form<ServerSession>> {
+        let kept = self.in_part(id, now, |part, hash| part.remove(&hash))?;
+        kept.is_fresh(now).then(|| kept.into_session().session)
+    }
+
+    /// Runs `action` on the part that has this id, after what expired there first has gone.
     fn in_part<T>(
         &self,
         id: &[u8],
         now: UnixTime,
-        action: impl FnOnce(&mut Part) -> Option<T>,
+        action: impl FnOnce(&mut Part, u64) -> Option<T>,
     ) -> Option<T> {
-        let mut part = self.parts.lock(id)?;
+        let hash = self.parts.hash(id);
+        let mut part = self.parts.lock(hash)?;
         // Few at a time, so that nobody waits for long.
         for _ in 0..SWEEP {
             if part.oldest().is_none_or(|kept| kept.is_fresh(now)) {
@@ -61,39 +114,45 @@ impl MemoryStore {
             }
             part.remove_oldest();
         }
-        action(&mut part)
+        part.get(&hash).filter(|kept| *kept.session().id == *id)?;
+        action(&mut part, hash)
     }
 }
 
 impl SessionStore for MemoryStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
-        if let Some(mut part) = self.parts.lock(id) {
-            part.insert(id.into(), Kept::new(Zeroizing::new(session), expires));
-        }
+        self.keep(id, Form::bytes(session), expires);
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        let kept = self.in_part(id, now, |part| part.remove(id))?;
-        // Wiping it is the caller's business from here on.
-        kept.is_fresh(now).then(|| mem::take(&mut *kept.into_session()))
+        self.take_out(id, now)?.into_bytes()
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        self.in_part(id, now, |part| {
-            let kept = part.get(id)?;
-            kept.is_fresh(now).then(|| kept.session().to_vec())
-        })
+        self.share(id, now)?.into_bytes()
     }
 
     fn remove(&self, id: &[u8]) {
-        if let Some(mut part) = self.parts.lock(id) {
-            part.remove(id);
-        }
+        self.in_part(id, UnixTime::since_unix_epoch(Duration::ZERO), |part, hash| {
+            part.remove(&hash)
+        });
+    }
+
+    fn put_session(&self, id: &[u8], session: ServerSession, expires: UnixTime) {
+        self.keep(id, Form::Value(session), expires);
+    }
+
+    fn get_session(&self, id: &[u8], now: UnixTime) -> Option<ServerSession> {
+        self.share(id, now)?.into_value()
+    }
+
+    fn claim(&self, id: &[u8], now: UnixTime) -> bool {
+        self.take_out(id, now).is_some()
     }
 }
 
 impl Default for MemoryStore {
-    /// Room for 16,384 sessions: some 6 MB if no client shows a certificate.
+    /// Room for 16,384 sessions: some 16 MB if all are resumed and no client shows a certificate.
     fn default() -> Self {
         Self::new(16_384)
     }
@@ -111,9 +170,14 @@ const SWEEP: usize = 4;
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
+
+    use tercel_crypto::Secret;
+    use tercel_wire::{CipherSuite, ProtocolVersion};
 
     use super::*;
+    use crate::connection::facts::Facts;
+    use crate::keys::suite;
+    use crate::session::state::Session;
 
     fn at(seconds: u64) -> UnixTime {
         UnixTime::since_unix_epoch(Duration::from_secs(seconds))
@@ -204,6 +268,87 @@ mod tests {
             }
         });
         assert_eq!(taken.into_inner(), 500);
+    }
+
+    /// A session as the handshakes make them.
+    fn session(lifetime: u32) -> ServerSession {
+        let suite = suite::find(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256).unwrap();
+        let facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+        let mut session = Session::of(suite, &facts, 1, None);
+        session.secret = Secret::new(&[5; 48]);
+        session.lifetime = lifetime;
+        ServerSession::new(session)
+    }
+
+    #[test]
+    fn a_value_and_its_bytes_are_the_same_session() {
+        let bytes = session(9).to_bytes().unwrap();
+        let store = MemoryStore::new(10);
+        let put: [fn(&MemoryStore); 2] = [
+            |store| store.put_session(b"id", session(9), at(100)),
+            |store| store.put(b"id", session(9).to_bytes().unwrap(), at(100)),
+        ];
+        for put in put {
+            put(&store);
+            for _ in 0..2 {
+                let shared = store.get_session(b"id", at(99)).unwrap();
+                assert_eq!(shared.to_bytes().unwrap(), bytes);
+                assert_eq!(store.get(b"id", at(99)).unwrap(), bytes);
+            }
+            assert!(store.get_session(b"id", at(100)).is_none(), "used when it had expired");
+            put(&store);
+            assert_eq!(store.take(b"id", at(99)).unwrap(), bytes);
+            put(&store);
+            assert!(store.claim(b"id", at(99)) && !store.claim(b"id", at(99)));
+            assert!(store.get_session(b"id", at(99)).is_none());
+            put(&store);
+            assert!(!store.claim(b"id", at(100)));
+        }
+        assert_eq!(format!("{:?}", session(9)), "ServerSession { .. }");
+    }
+
+    /// A store that knows nothing of values.
+    struct BytesAlone(MemoryStore);
+
+    impl SessionStore for BytesAlone {
+        fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
+            self.0.put(id, session, expires);
+        }
+
+        fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+            self.0.take(id, now)
+        }
+
+        fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+            self.0.get(id, now)
+        }
+
+        fn remove(&self, id: &[u8]) {
+            self.0.remove(id);
+        }
+    }
+
+    #[test]
+    fn a_store_of_bytes_alone_gets_bytes() {
+        let bytes = session(9).to_bytes().unwrap();
+        let store = BytesAlone(MemoryStore::new(10));
+        store.put_session(b"id", session(9), at(100));
+        assert_eq!(store.0.get(b"id", at(1)), Some(bytes.clone()));
+        assert_eq!(store.get_session(b"id", at(1)).unwrap().to_bytes(), Some(bytes.clone()));
+        assert!(store.claim(b"id", at(1)) && !store.claim(b"id", at(1)));
+        store.put(b"id", bytes[1..].to_vec(), at(100));
+        assert!(store.get_session(b"id", at(1)).is_none(), "damaged");
+    }
+
+    #[test]
+    fn an_id_of_the_same_hash_is_another_id() {
+        let store = MemoryStore::new(10);
+        let hash = store.parts.hash(b"mine");
+        let named = Named { id: (*b"yours").into(), session: Form::bytes(b"s".to_vec()) };
+        store.parts.lock(hash).unwrap().insert(hash, Kept::new(named, at(100)));
+        assert_eq!((store.get(b"mine", at(1)), store.take(b"mine", at(1))), (None, None));
+        store.remove(b"mine");
+        assert_eq!(count(&store), 1);
     }
 
     #[test]

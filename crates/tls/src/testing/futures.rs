@@ -8,7 +8,9 @@ use crate::handshake::flow::Flow;
 use crate::handshake::measure::future_sizes;
 use crate::handshake::{Handshake, hello};
 use crate::session::client_store::ClientSessionKey;
-use crate::{Answer, ClientSession, Connection, Next, Question, Receiver, Sender, Stream};
+use crate::{
+    Answer, ClientSession, Connection, Next, Question, Receiver, Sender, ServerSession, Stream,
+};
 
 /// More than this belongs in a box of its own.
 const MOST: usize = 4096;
@@ -44,5 +46,6 @@ fn what_the_caller_holds_can_go_to_another_thread() {
     send::<Sender>();
     send::<Receiver>();
     send::<ClientSession>();
+    send::<ServerSession>();
     send::<Stream<std::net::TcpStream>>();
 }

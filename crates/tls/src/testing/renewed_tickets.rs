@@ -125,7 +125,7 @@ impl Guest {
     }
 
     /// What is kept, which stays there, for longer than it should.
-    fn session(&self) -> Option<Box<Session>> {
+    fn session(&self) -> Option<Session> {
         let key = self.key();
         let session = self.store.take_session(&key, self.clock.now())?;
         let bytes = session.to_bytes().unwrap();

@@ -7,6 +7,7 @@
 #[path = "../../../pki/tests/ocsp_maker/mod.rs"]
 mod ocsp_maker;
 
+mod after_alerts;
 mod certificates;
 mod choice;
 mod combinations;

@@ -2,8 +2,11 @@
 //!
 //! For: sealing, opening, limits and padding. Must not know: how it was negotiated. Next: `endings.rs`.
 
+use std::sync::Arc;
+
+use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
-use tercel::{Filled, Misuse, Padding, Side};
+use tercel::{Filled, Misuse, Padding, RotatingTickets, Side};
 
 use crate::identity::{NAME, client, connect, server};
 use crate::pair::{Delivery, Pair, records};
@@ -91,30 +94,36 @@ fn opening_into_the_readers_buffer_gives_the_same() {
 #[test]
 fn records_keep_to_the_receivers_limit() {
     for version in BOTH_VERSIONS {
+        let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
         let client = client().versions(&[version]).record_size_limit(100).build().unwrap();
-        let server = server().record_size_limit(700).build().unwrap();
-        let mut to_client = Vec::new();
-        let mut ends = Pair::new(&client, &server, NAME)
-            .tap_to_client(|bytes| to_client.extend_from_slice(bytes))
-            .connect()
-            .unwrap();
-        // TLS 1.3 counts the content type, and protects most of the handshake. RFC 8449 4
-        let type_byte = usize::from(version == TLS13);
-        let overhead = if version == TLS13 { 17 } else { 24 };
-        let longest = |side| if side == Side::Client { 700 } else { 100 };
-        if version == TLS13 {
-            let sealed = records(&to_client).into_iter().filter(|record| record.0 == 23);
-            assert!(sealed.clone().count() > 3);
-            assert!(sealed.map(|record| record.1.len()).max().unwrap() <= 100 + 16);
-        }
-        for side in BOTH_SIDES {
-            let (from, to) = ends.both(side);
-            let mut wire = Vec::new();
-            from.connection.sender.seal_to(&[5; 3000], &mut wire).unwrap();
-            let lengths: Vec<_> = records(&wire).iter().map(|record| record.1.len()).collect();
-            let most = longest(side) - type_byte + overhead;
-            assert_eq!(lengths.iter().max(), Some(&most), "{version:?} {side:?}");
-            assert_eq!(to.read(&wire, Delivery::Whole).unwrap(), vec![5; 3000]);
+        // What holds is what was agreed last, not what the session was made with.
+        for (resumed, limit) in [(false, 700), (true, 500)] {
+            let server = server().tickets(tickets.clone()).record_size_limit(limit);
+            let server = server.build().unwrap();
+            let mut to_client = Vec::new();
+            let mut ends = Pair::new(&client, &server, NAME)
+                .tap_to_client(|bytes| to_client.extend_from_slice(bytes))
+                .connect()
+                .unwrap();
+            assert_eq!(ends.client.connection.facts.resumed, resumed);
+            // TLS 1.3 counts the content type, and protects most of the handshake. RFC 8449 4
+            let type_byte = usize::from(version == TLS13);
+            let overhead = if version == TLS13 { 17 } else { 24 };
+            let longest = |side| if side == Side::Client { usize::from(limit) } else { 100 };
+            if version == TLS13 {
+                let sealed = records(&to_client).into_iter().filter(|record| record.0 == 23);
+                assert!(sealed.clone().count() > 3 - usize::from(resumed));
+                assert!(sealed.map(|record| record.1.len()).max().unwrap() <= 100 + 16);
+            }
+            for side in BOTH_SIDES {
+                let (from, to) = ends.both(side);
+                let mut wire = Vec::new();
+                from.connection.sender.seal_to(&[5; 3000], &mut wire).unwrap();
+                let lengths: Vec<_> = records(&wire).iter().map(|record| record.1.len()).collect();
+                let most = longest(side) - type_byte + overhead;
+                assert_eq!(lengths.iter().max(), Some(&most), "{version:?} {side:?} {resumed}");
+                assert_eq!(to.read(&wire, Delivery::Whole).unwrap(), vec![5; 3000]);
+            }
         }
     }
 }
@@ -143,12 +152,16 @@ fn padding_hides_lengths() {
 fn fragments_are_as_small_as_configured() {
     for version in BOTH_VERSIONS {
         let client = client().versions(&[version]).max_fragment(300).build().unwrap();
-        let mut ends = Pair::new(&client, &server().build().unwrap(), NAME).connect().unwrap();
-        assert_eq!(ends.client.connection.sender.max_fragment(), 300);
-        let mut wire = Vec::new();
-        ends.client.connection.sender.seal_to(&[1; 1000], &mut wire).unwrap();
-        assert_eq!(records(&wire).len(), 4);
-        assert_eq!(ends.server.read(&wire, Delivery::Whole).unwrap(), [1; 1000]);
-        ends.talk();
+        let server = server().build().unwrap();
+        for resumed in [false, true] {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            assert_eq!(ends.client.connection.facts.resumed, resumed);
+            assert_eq!(ends.client.connection.sender.max_fragment(), 300);
+            let mut wire = Vec::new();
+            ends.client.connection.sender.seal_to(&[1; 1000], &mut wire).unwrap();
+            assert_eq!(records(&wire).len(), 4);
+            assert_eq!(ends.server.read(&wire, Delivery::Whole).unwrap(), [1; 1000]);
+            ends.talk();
+        }
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
         Padding::None => 0,
         Padding::Block(block) => block,
     });
-    w.u32(link.signals().word());
+    w.u32(link.signals().lasting());
     w.u8(u8::from(*state == sender::State::Closed));
 }
 
@@ -61,7 +61,7 @@ pub(super) fn read_sender(
 
 pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
     // The link stands with the sender; tickets come last; tolerance is the next configuration's.
-    let Receiver { opener, post, link: _, state, tolerate_truncation: _ } = receiver;
+    let Receiver { opener, post, link: _, state } = receiver;
     let PostHandshake {
         side: _,
         version: _,
@@ -69,6 +69,9 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         tickets: _,
         // `check_idle` saw to it that there is nothing to carry.
         authentication: _,
+        // A store is not carried.
+        stored: _,
+        tolerate_truncation: _,
         joiner,
         updates,
         updates_in_a_row,
@@ -98,6 +101,7 @@ pub(super) fn read_receiver(
     opener.install(keys.parked(sequence));
     let mut post = PostHandshake::new(side, version, KeyCell::of(keys), None, None);
     post.updates = updates;
+    post.tolerate_truncation = tolerate_truncation;
     post.joiner.push(r.opaque24().ok()?);
     // A whole message would not have waited, and one that is too long would have been refused.
     if !matches!(post.joiner.next(), Ok(None)) {
@@ -106,7 +110,7 @@ pub(super) fn read_receiver(
     opener.set_empty_records(r.u8().ok()?);
     post.updates_in_a_row = r.u8().ok()?;
     post.warnings_in_a_row = r.u8().ok()?;
-    let mut receiver = Receiver::new(opener, post, link, tolerate_truncation);
+    let mut receiver = Receiver::new(opener, post, link);
     if read_bool(r)? {
         receiver.state = receiver::State::Closed;
     }

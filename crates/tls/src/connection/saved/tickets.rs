@@ -44,7 +44,7 @@ pub(super) fn read(
 ) -> Option<Option<Box<TicketTaker>>> {
     let key = ClientSessionKey::read(r)?;
     let left = r.u8().ok()?;
-    let template = *Session::from_bytes(r.opaque24().ok()?)?;
+    let template = Session::from_bytes(r.opaque24().ok()?)?;
     if template.suite != suite {
         return None;
     }

@@ -30,9 +30,9 @@ use crate::handshake::hello::{Rest, certificate_type, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
-use crate::handshake::record_limits;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
+use crate::handshake::{client_session, record_limits};
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::Exporter12;
 use crate::session::client_store::ClientSessionKey;
@@ -154,9 +154,11 @@ pub(crate) fn full<'h>(
         flow.order(begun.limits)?;
         auth::receive_finished(flow, server_keys, &expected, transcript).await?;
         shown.into_facts(facts);
-        resumption::keep_new(config, &promised.session_id, &to, suite, &main, facts, ticket);
+        let id = &promised.session_id;
+        let session = resumption::of_client(config, id, &to, suite, &main, facts, ticket);
         let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
-        flow.connect(Established::tls12(begun.facts, exporter, &config.common))
+        flow.connect(Established::tls12(begun.facts, exporter, &config.common))?;
+        client_session::keep(flow, config, &to, session)
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Must not know: full handshakes. Next: `handshake/resumption.rs`, `handshake/client_session.rs`.
 
+use std::sync::Arc;
+
 use tercel_crypto::Secret;
 use tercel_wire::{
     ClientHello, CompressionMethod, EcPointFormat, HandshakeMessage, HandshakeType, List,
@@ -11,6 +13,7 @@ use tercel_wire::{
 use super::auth::{self, Randoms};
 use super::client::Begun;
 use crate::config::client::ClientConfig;
+use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
@@ -18,11 +21,13 @@ use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
 use crate::handshake::hello::{certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
+use crate::handshake::resumption::Found;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{Exporter12, MainSecret12};
 use crate::session::client_store::ClientSessionKey;
+use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
 
 /// The session that a client names by ticket or id, if it may be resumed in this handshake.
@@ -30,19 +35,14 @@ pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-) -> Result<Option<Box<Session>>, Error> {
-    // A ticket goes before an id. RFC 5077 3.4
-    let name = match hello.extensions.session_ticket {
-        Some(ticket) if !ticket.is_empty() => ticket,
-        _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => hello.session_id,
-        _ => return Ok(None),
-    };
+) -> Result<Option<Found>, Error> {
+    let Some(name) = named(hello, config) else { return Ok(None) };
     let Some(found) = resumption::find(flow, config, name, false).await? else {
         return Ok(None);
     };
-    let mut session = found.session;
+    let session = &found.session;
     let server_name = negotiate::server_name(hello);
-    if !resumption::belongs(&session, config, ProtocolVersion::TLS1_2, server_name, found.now) {
+    if !resumption::belongs(session, config, ProtocolVersion::TLS1_2, server_name, found.now) {
         return Ok(None);
     }
     let extended = hello.extensions.extended_master_secret.is_some();
@@ -56,64 +56,95 @@ pub(crate) async fn find(
     if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
         return Ok(None);
     }
-    Ok(resumption::still_trusted(flow, config, &mut session).await?.then_some(session))
+    Ok(resumption::still_trusted(flow, config, session).await?.then_some(found))
+}
+
+/// What a client calls the session that it would resume.
+fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Option<&'h [u8]> {
+    // A ticket goes before an id. RFC 5077 3.4
+    match hello.extensions.session_ticket {
+        Some(ticket) if !ticket.is_empty() => Some(ticket),
+        _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => {
+            Some(hello.session_id)
+        }
+        _ => None,
+    }
 }
 
 /// A server's abbreviated handshake.
-pub(crate) async fn serve(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    hello: &ClientHello<'_>,
-    message: &[u8],
-    mut session: Box<Session>,
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(crate) fn serve<'h>(
+    flow: &'h mut Flow,
+    config: &'h ServerConfig,
+    hello: &'h ClientHello<'h>,
+    message: &'h [u8],
+    found: Found,
     server_random: [u8; 32],
     secure_renegotiation: bool,
-) -> Result<(), Error> {
-    let suite = session.suite;
-    let alpn = negotiate::alpn(hello, config)?;
-    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
-    facts.resumed = true;
-    facts.group = session.group;
-    facts.alpn = alpn.map(<[u8]>::to_vec);
-    facts.server_name = session.server_name.take();
-    facts.extended_main_secret = session.extended;
-    facts.secure_renegotiation = secure_renegotiation;
-    facts.server_certificate_type = session.server_certificate_type();
-    let randoms = Randoms { client: *hello.random, server: server_random };
-    let mut transcript = Transcript::new(suite.hash);
-    transcript.add(message);
-    let formats = [EcPointFormat::UNCOMPRESSED];
-    let answer = ServerHello {
-        legacy_version: ProtocolVersion::TLS1_2,
-        random: &randoms.server,
-        // Given back: the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
-        session_id_echo: hello.session_id,
-        cipher_suite: suite.code,
-        compression_method: CompressionMethod::NULL,
-        extensions: ServerHelloExtensions {
-            ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
-            alpn: alpn.map(ProtocolName),
-            server_certificate_type: certificate_type::answers(hello, config, &facts).0,
-            extended_master_secret: session.extended.then_some(()),
-            record_size_limit: super::server::our_limit(config, hello),
-            renegotiation_info: secure_renegotiation.then_some(&[]),
-            ..Default::default()
-        },
-    };
-    flow.send(&answer, &mut transcript)?;
-    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-    let main = MainSecret12::resumed(suite, session.secret.duplicate());
-    log.log("CLIENT_RANDOM", main.as_bytes());
-    let (client_keys, server_keys) = auth::keys(&main, &randoms);
-    let verify_data = main.server_verify_data(&transcript.digest());
-    auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-    let expected = main.client_verify_data(&transcript.digest());
-    auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
-    flow.order(super::server::limits(config, hello))?;
-    session.tell(&mut facts);
-    let extended = facts.extended_main_secret;
-    let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
-    flow.connect(Established::tls12(facts, exporter, &config.common))
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+    async move {
+        let Found { mut session, is_stored, .. } = found;
+        if let Some(id) = named(hello, config).filter(|_| is_stored) {
+            // From here on the session is this connection's too. RFC 5246 7.2.2
+            resumption::forget_on_alert(flow, config, &session, id)?;
+        }
+        let suite = session.suite;
+        let alpn = negotiate::alpn(hello, config)?;
+        let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+        facts.resumed = true;
+        facts.group = session.group;
+        facts.alpn = alpn.map(<[u8]>::to_vec);
+        // What came out of a ticket is nobody else's.
+        facts.server_name = match Arc::get_mut(&mut session) {
+            Some(session) => session.server_name.take(),
+            None => session.server_name.clone(),
+        };
+        facts.extended_main_secret = session.extended;
+        facts.secure_renegotiation = secure_renegotiation;
+        facts.server_certificate_type = session.server_certificate_type();
+        let randoms = Randoms { client: *hello.random, server: server_random };
+        let mut transcript = Transcript::new(suite.hash);
+        transcript.add(message);
+        let formats = [EcPointFormat::UNCOMPRESSED];
+        let answer = ServerHello {
+            legacy_version: ProtocolVersion::TLS1_2,
+            random: &randoms.server,
+            // Given back: the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
+            session_id_echo: hello.session_id,
+            cipher_suite: suite.code,
+            compression_method: CompressionMethod::NULL,
+            extensions: ServerHelloExtensions {
+                ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
+                alpn: alpn.map(ProtocolName),
+                server_certificate_type: certificate_type::answers(hello, config, &facts).0,
+                extended_master_secret: session.extended.then_some(()),
+                record_size_limit: super::server::our_limit(config, hello),
+                renegotiation_info: secure_renegotiation.then_some(&[]),
+                ..Default::default()
+            },
+        };
+        flow.send(&answer, &mut transcript)?;
+        let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+        let of_ticket;
+        let main = if is_stored {
+            session.main_secret()
+        } else {
+            // Not met a second time.
+            of_ticket = MainSecret12::resumed(suite, session.secret.duplicate());
+            &of_ticket
+        };
+        log.log("CLIENT_RANDOM", main.as_bytes());
+        let (client_keys, server_keys) = auth::keys(main, &randoms);
+        let verify_data = main.server_verify_data(&transcript.digest());
+        auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+        let expected = main.client_verify_data(&transcript.digest());
+        auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
+        flow.order(super::server::limits(config, hello))?;
+        session.tell(&mut facts);
+        let extended = facts.extended_main_secret;
+        let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
+        flow.connect(Established::tls12(facts, exporter, &config.common))
+    }
 }
 
 /// How a server's new session will be named, decided before its ServerHello.
@@ -168,18 +199,35 @@ pub(crate) fn send_ticket(
     flow.send(&message, transcript)
 }
 
-/// Keeps a session under the id that the ServerHello gave it.
-pub(crate) fn keep(
+/// The session that goes under the id which the ServerHello gave it, to be kept by [`keep`].
+pub(crate) fn made(
     config: &ServerConfig,
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &mut Facts,
     id: [u8; 32],
-) {
+) -> Option<([u8; 32], ServerSession)> {
     let session = of_server(config, suite, main, facts);
-    if let (Some(store), Some(bytes)) = (&config.resumption.store, session.to_stored_bytes()) {
-        resumption::keep(store, id.to_vec(), bytes, session.expires(), facts);
+    match &config.resumption.store {
+        Some(Policy::Here(_)) => return Some((id, ServerSession::new(session))),
+        Some(Policy::Ask) => resumption::leave(&id, &session, facts),
+        None => {}
     }
+    None
+}
+
+/// Keeps it, once the handshake is complete: what failed leaves no session. RFC 5246 7.2.2
+pub(crate) fn keep(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    (id, session): ([u8; 32], ServerSession),
+) -> Result<(), Error> {
+    resumption::forget_on_alert(flow, config, session.inner(), &id)?;
+    if let Some(Policy::Here(store)) = &config.resumption.store {
+        let expires = session.inner().expires();
+        store.put_session(&id, session, expires);
+    }
+    Ok(())
 }
 
 /// A client's abbreviated handshake, once the server has given back the id.
@@ -205,10 +253,7 @@ pub(crate) fn resume<'h>(
         facts.resumed = true;
         facts.group = session.group;
         let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
-        // What is hashed of the main secret alone is hashed once for all its handshakes.
-        let Session { ready, secret, .. } = &mut *session;
-        let make = || Box::new(MainSecret12::resumed(suite, secret.duplicate()));
-        let main = &*ready.get_or_insert_with(make);
+        let main = session.main_secret();
         log.log("CLIENT_RANDOM", main.as_bytes());
         let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
         let (client_keys, server_keys) = auth::keys(main, randoms);
@@ -222,11 +267,12 @@ pub(crate) fn resume<'h>(
         session.tell(facts);
         // The same session goes on. Only the ticket and the protocol can be others.
         session.alpn.clone_from(&facts.alpn);
-        match ticket {
-            Some(ticket) => client_session::keep_ticket(config, &to, session, ticket),
-            None => client_session::keep(config, &to, session),
-        }
-        flow.connect(Established::tls12(begun.facts, exporter, &config.common))
+        let session = match ticket {
+            Some(ticket) => client_session::under_ticket(config, session, ticket),
+            None => Some(session),
+        };
+        flow.connect(Established::tls12(begun.facts, exporter, &config.common))?;
+        client_session::keep(flow, config, &to, session)
     }
 }
 
@@ -248,8 +294,8 @@ pub(crate) async fn receive_ticket(
     Ok(Some((ticket.ticket_lifetime_hint, ticket.ticket.to_vec())))
 }
 
-/// Keeps what a full handshake gave a client: a ticket, or the id of a session.
-pub(crate) fn keep_new(
+/// What a full handshake gave a client to come back with: a ticket, or the id of a session.
+pub(crate) fn of_client(
     config: &ClientConfig,
     session_id: &[u8],
     to: &ClientSessionKey,
@@ -257,18 +303,15 @@ pub(crate) fn keep_new(
     main: &MainSecret12,
     facts: &Facts,
     ticket: Option<Ticket>,
-) {
-    if config.resumption.store.is_none() {
-        return;
-    }
+) -> Option<Box<Session>> {
+    config.resumption.store.as_ref()?;
     let name = &to.server_name;
     let mut session = Box::new(client_session::template(config, name, facts, suite, None));
     session.secret = Secret::new(main.as_bytes());
     if let Some(ticket) = ticket {
-        client_session::keep_ticket(config, to, session, ticket);
-    } else if !session_id.is_empty() {
-        session.identity = session_id.to_vec();
-        session.lifetime = client_session::LIFETIME_OF_ID;
-        client_session::keep(config, to, session);
+        return client_session::under_ticket(config, session, ticket);
     }
+    session.identity = session_id.to_vec();
+    session.lifetime = client_session::LIFETIME_OF_ID;
+    (!session_id.is_empty()).then_some(session)
 }

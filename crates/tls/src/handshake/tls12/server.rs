@@ -175,19 +175,21 @@ fn finish<'h>(
         let expected = main.client_verify_data(&sent.transcript.digest());
         auth::receive_finished(flow, client_keys, &expected, &mut sent.transcript).await?;
         let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
-        match session {
-            NewSession::None => {}
-            NewSession::Stored(id) => resumption::keep(config, suite, &main, &mut facts, id),
+        let kept = match session {
+            NewSession::None => None,
+            NewSession::Stored(id) => resumption::made(config, suite, &main, &mut facts, id),
             NewSession::Ticket => {
                 resumption::send_ticket(flow, config, suite, &main, &facts, &mut transcript)?;
+                None
             }
-        }
+        };
         let verify_data = main.server_verify_data(&transcript.digest());
         auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
         flow.order(limits)?;
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
-        flow.connect(Established::tls12(facts, exporter, &config.common))
+        flow.connect(Established::tls12(facts, exporter, &config.common))?;
+        kept.map_or(Ok(()), |kept| resumption::keep(flow, config, kept))
     }
 }
 

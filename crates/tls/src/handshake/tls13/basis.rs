@@ -23,7 +23,7 @@ use crate::session::state::Session;
 pub(super) struct Basis {
     pub(super) early: EarlySecret,
     pub(super) psk_index: Option<u16>,
-    pub(super) session: Option<Box<Session>>,
+    pub(super) session: Option<Arc<Session>>,
     pub(super) own: Option<(Arc<Credential>, SignatureScheme)>,
     pub(super) early_data: bool,
     pub(super) ticket_age_skew: Option<i32>,

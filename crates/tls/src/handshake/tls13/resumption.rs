@@ -33,7 +33,7 @@ pub(crate) struct Accepted {
     pub(crate) index: u16,
     pub(crate) early: EarlySecret,
     /// The session it belongs to; an external key belongs to none.
-    pub(crate) session: Option<Box<Session>>,
+    pub(crate) session: Option<Arc<Session>>,
     /// Milliseconds by which the client thinks the ticket older than it is, or younger.
     age_skew: i64,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn accept(
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
         let found = resumption::find(flow, config, identity.identity, true).await?;
-        let Some(Found { mut session, is_stored, now }) = found else { continue };
+        let Some(Found { session, is_stored, now }) = found else { continue };
         let name = negotiate::server_name(hello);
         // The hash of the key must be the suite's. RFC 9846 4.3.11
         if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name, now)
@@ -76,7 +76,7 @@ pub(crate) async fn accept(
         check_binder(&early, PskKind::Resumption, transcript, binder)?;
         // Only who has the key uses it up, and sets anyone to work.
         if (is_stored && !resumption::claim(config, identity.identity))
-            || !resumption::still_trusted(flow, config, &mut session).await?
+            || !resumption::still_trusted(flow, config, &session).await?
         {
             continue;
         }

@@ -100,7 +100,7 @@ pub(crate) struct FirstFlight {
     suite: &'static Suite,
     transcript: Transcript,
     facts: Facts,
-    session: Option<Box<Session>>,
+    session: Option<Arc<Session>>,
     /// If early data was accepted: the limits that hold behind it.
     early_data: Option<Command>,
     early_exporter: Option<Box<Exporter>>,

@@ -122,9 +122,11 @@ fn varied() -> ClientMemoryStore {
 type Contents = Vec<(ClientSessionKey, Vec<(Vec<u8>, UnixTime)>)>;
 
 fn contents(store: &ClientMemoryStore) -> Contents {
-    let bytes = |kept: &Kept<Form>| (kept.session().to_bytes().unwrap().to_vec(), kept.expires());
+    let bytes = |kept: &Kept<Form<ClientSession>>| {
+        (kept.session().to_bytes().unwrap().to_vec(), kept.expires())
+    };
     let sessions = |sessions: &Sessions| sessions.iter().map(bytes).collect();
-    store.lock().iter().map(|(key, kept)| (key.clone(), sessions(kept))).collect()
+    store.lock().iter().map(|(key, kept)| ((**key).clone(), sessions(kept))).collect()
 }
 
 #[test]

@@ -17,9 +17,10 @@ use crate::connection::buffer::Received;
 use crate::connection::facts::Facts;
 use crate::error::Peer;
 use crate::handshake::coroutine::Coroutine;
-use crate::handshake::{Handshake, client_session, hello};
+use crate::handshake::{Handshake, hello};
 use crate::keys::suite;
 use crate::session::client_store::ClientSessionKey;
+use crate::session::client_value::ClientSession;
 use crate::session::state::Session;
 
 #[test]
@@ -28,7 +29,10 @@ fn early_data_is_accepted_only_with_the_first_key() {
     let client = ClientConfig::builder().pre_shared_keys([key()]).early_data(true).build().unwrap();
     let now = client.common.clock.now();
     let to = ClientSessionKey::new(name.clone(), None, client.resumption.context);
-    client_session::keep(&client, &to, Box::new(session(now)));
+    let session = session(now);
+    let expires = session.expires();
+    let store = client.resumption.store.as_ref().unwrap();
+    store.put_session(&to, ClientSession::new(Box::new(session)), expires);
 
     let server = ServerConfig::builder().pre_shared_keys([key()]).build().unwrap();
     let script = |_, due: Say| match due.kind() {

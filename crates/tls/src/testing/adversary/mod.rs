@@ -6,6 +6,7 @@
 mod cast;
 mod content;
 mod early_data;
+mod kept_sessions;
 mod order;
 mod puppet;
 mod records;

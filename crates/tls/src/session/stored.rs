@@ -1,0 +1,76 @@
+//! Where a session of TLS 1.2 is kept: it must not be resumed once a connection of it ended with a fatal alert.
+//! RFC 5246 7.2.2
+//!
+//! One for all connections of a session that is kept as a value. Must not know: which alert, and who sent it. Next:
+//! `connection/post_handshake.rs`, which holds this for as long as a connection can fail.
+
+use core::ptr::addr_eq;
+use std::sync::{Arc, Weak};
+
+use super::client_store::{ClientSessionKey, ClientSessionStore};
+use super::state::Session;
+use super::store::SessionStore;
+
+/// A session's store, which may go before its connections do, and its name there.
+pub(crate) enum StoredSession {
+    OfServer {
+        store: Weak<dyn SessionStore>,
+        id: [u8; 32],
+    },
+    /// A store does not tell a client's sessions with one server from one another: all of them go.
+    OfClient {
+        store: Weak<dyn ClientSessionStore>,
+        key: ClientSessionKey,
+    },
+}
+
+impl StoredSession {
+    /// That of a server's session, which its first connection has noted.
+    pub(crate) fn of_server(
+        session: &Session,
+        store: &Arc<dyn SessionStore>,
+        id: [u8; 32],
+    ) -> Arc<Self> {
+        let place = || Arc::new(Self::OfServer { store: Arc::downgrade(store), id });
+        let noted = session.stored.get_or_init(place);
+        match &**noted {
+            Self::OfServer { store: there, .. } if addr_eq(there.as_ptr(), Arc::as_ptr(store)) => {
+                Arc::clone(noted)
+            }
+            // One store may stand in front of another, and not for as long.
+            _ => place(),
+        }
+    }
+
+    /// The same for a client's.
+    pub(crate) fn of_client(
+        session: &Session,
+        store: &Arc<dyn ClientSessionStore>,
+        key: &ClientSessionKey,
+    ) -> Arc<Self> {
+        let place = || Arc::new(Self::OfClient { store: Arc::downgrade(store), key: key.clone() });
+        let noted = session.stored.get_or_init(place);
+        match &**noted {
+            Self::OfClient { store: there, .. } if addr_eq(there.as_ptr(), Arc::as_ptr(store)) => {
+                Arc::clone(noted)
+            }
+            _ => place(),
+        }
+    }
+
+    /// Has it forgotten.
+    pub(crate) fn forget(&self) {
+        match self {
+            Self::OfServer { store, id } => {
+                if let Some(store) = store.upgrade() {
+                    store.remove(id);
+                }
+            }
+            Self::OfClient { store, key } => {
+                if let Some(store) = store.upgrade() {
+                    store.remove(key);
+                }
+            }
+        }
+    }
+}
