@@ -143,6 +143,10 @@ lab-page-check:
 bench-crypto:
     cargo bench -p tercel-crypto --features bench-bare --bench wrappers
 
+# Whether a branch or an address depends on what hash lanes hash, under Valgrind.
+constant-time:
+    tools/constant-time.sh
+
 # What signing several handshakes together would gain a server.
 bench-batch:
     cargo bench -p tercel-crypto --bench batch
@@ -160,7 +164,7 @@ rotation:
 size:
     cargo run --release -p tercel --example size
 
-# Allocations per handshake and side, then instructions under callgrind.
+# Allocations per handshake and side, then instructions under callgrind, hashes one after the other.
 count:
     cargo run --release -p tercel --example count
     tools/count.sh {{ quote(build / "release/examples/count") }}

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use tercel_crypto::bare::{self, AeadName};
 use tercel_crypto::{
-    AeadAlgorithm, AeadKey, Hash, HashAlgorithm, HmacKey, KeyExchange, KeyExchangeAlgorithm,
-    KeyKind, Prk, PublicKey, SignatureAlgorithm, SigningKey, Tls12Prf, fill_random,
+    AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HmacKey, KeyExchange,
+    KeyExchangeAlgorithm, KeyKind, Mac, Prk, PublicKey, SignatureAlgorithm, SigningKey, Tls12Prf,
+    expand_several, fill_random, macs, use_hash_lanes,
 };
 
 const ROUNDS: usize = 41;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     aead(&mut bench);
     hashes(&mut bench);
     derivation(&mut bench);
+    side_by_side(&mut bench);
     key_exchange(&mut bench);
     signatures(&mut bench);
     if bench.too_slow == 0 {
@@ -128,6 +130,48 @@ fn derivation(bench: &mut Bench) {
         || _ = black_box(fill_random(&mut ours)),
         || bare::random(black_box(&mut theirs)),
     );
+}
+
+/// What hash lanes gain. The bare side is the same with lanes off, or a single block.
+fn side_by_side(bench: &mut Bench) {
+    for (instructions, lanes, mut compress) in bare::lanes() {
+        let name = format!("{lanes} blocks of SHA-512, {instructions:?}, against one");
+        bench.show(&name, &mut compress, &mut bare::sha512_block());
+    }
+    let algorithm = HashAlgorithm::Sha384;
+    let (message, info) = ([7; 48], [8; 70]);
+    let key = HmacKey::new(algorithm, &message);
+    let prk = Prk::from_bytes(algorithm, &message);
+    let prf = Tls12Prf::new(algorithm, &message);
+    bench.with_lanes("HMAC key", || _ = black_box(HmacKey::new(algorithm, black_box(&message))));
+    bench.with_lanes("2 HMAC keys", || {
+        _ = black_box(HmacKey::several(algorithm, [black_box(&message), &message]));
+    });
+    for count in [1, 2, 3, 4, 5, 8] {
+        let mut outs = [[0; 48]; 8];
+        bench.with_lanes(&format!("{count} MACs of 48"), || {
+            let parts: &[&[u8]] = &[black_box(&message)];
+            let mut all = outs.each_mut().map(|out| Mac { key: &key, parts, out });
+            macs(&mut all[..count]);
+        });
+        bench.with_lanes(&format!("{count} expansions to 32 with info of 70"), || {
+            let info: &[&[u8]] = &[black_box(&info)];
+            let mut all =
+                outs.each_mut().map(|out| Expansion { prk: &prk, info, out: &mut out[..32] });
+            expand_several(&mut all[..count], &mut []);
+        });
+    }
+    let (mut block, mut first, mut second) = ([0; 72], [0; 12], [0; 12]);
+    bench
+        .with_lanes("PRF of 72", || prf.fill(b"key expansion", &[&[1; 64]], black_box(&mut block)));
+    bench.with_lanes("PRF of 72 beside 12, then 12", || {
+        let seeds: [&[u8]; 2] = [&[1; 32], &[2; 32]];
+        let mut keys = prf.begin(b"key expansion", &seeds, black_box(&mut block));
+        let hash: [&[u8]; 1] = [black_box(&message)];
+        prf.begin(b"server finished", &hash, &mut first).finish_beside(&mut keys);
+        prf.begin(b"client finished", &hash, &mut second).finish_beside(&mut keys);
+        keys.finish();
+    });
 }
 
 fn key_exchange(bench: &mut Bench) {
@@ -246,6 +290,26 @@ struct Bench {
 }
 
 impl Bench {
+    /// SHA-384 with lanes against the same without.
+    fn with_lanes(&mut self, name: &str, action: impl FnMut()) {
+        let action = core::cell::RefCell::new(action);
+        self.show(&format!("lanes: {name}"), &mut || (action.borrow_mut())(), &mut || {
+            use_hash_lanes(false);
+            (action.borrow_mut())();
+            use_hash_lanes(true);
+        });
+    }
+
+    /// A row that is not held to a limit.
+    fn show(&mut self, name: &str, ours: &mut impl FnMut(), bare: &mut impl FnMut()) {
+        if name.contains(&self.filter) {
+            let result = measure(ours, bare);
+            let percent = result.percent();
+            let Measured { bare, ours, over } = result;
+            println!("{name:44} {bare:10.1} {ours:10.1} {over:10.1} {percent:8.1}");
+        }
+    }
+
     fn row(&mut self, name: &str, mut ours: impl FnMut(), mut bare: impl FnMut()) {
         if !name.contains(&self.filter) {
             return;

@@ -5,7 +5,8 @@
 
 use core::fmt;
 
-use crate::{HashAlgorithm, HmacKey, Secret};
+use crate::side_by_side::{self, Job, Jobs};
+use crate::{HashAlgorithm, HmacKey, Mac, Secret, macs};
 
 /// A pseudorandom key, ready for expansions.
 pub struct Prk(HmacKey);
@@ -29,6 +30,18 @@ impl Prk {
         Self(HmacKey::new(algorithm, bytes))
     }
 
+    /// Several pseudorandom keys given as bytes, absorbed at once.
+    #[must_use]
+    pub fn several<const N: usize>(algorithm: HashAlgorithm, bytes: [&[u8]; N]) -> [Self; N] {
+        HmacKey::several(algorithm, bytes).map(Self)
+    }
+
+    /// A pseudorandom key that was absorbed as an HMAC key, perhaps beside others.
+    #[must_use]
+    pub fn from_key(key: HmacKey) -> Self {
+        Self(key)
+    }
+
     /// HKDF-Expand (RFC 5869 2.3): fills `out` with key material bound to the parts of `info`.
     ///
     /// # Panics
@@ -45,12 +58,7 @@ impl Prk {
             let previous = &ready[done.saturating_sub(hash_len)..];
             let groups = [&[previous][..], info, &[&[index]]];
             let len = rest.len().min(hash_len);
-            if len == hash_len {
-                self.0.mac(&groups, &mut rest[..len]);
-            } else {
-                let block = Secret::with(hash_len, |block| self.0.mac(&groups, block));
-                rest.copy_from_slice(&block.as_bytes()[..len]);
-            }
+            self.0.shortened(&groups, &mut rest[..len]);
             done += len;
             // Wraps after the 255th block at most, and is not used again.
             index = index.wrapping_add(1);
@@ -84,6 +92,52 @@ impl Prk {
 impl fmt::Debug for Prk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Prk({:?}, ..)", self.0.algorithm())
+    }
+}
+
+/// An expansion to be made by [`expand_several`].
+pub struct Expansion<'a> {
+    /// What is expanded.
+    pub prk: &'a Prk,
+    /// What the key material is bound to, in parts.
+    pub info: &'a [&'a [u8]],
+    /// Is filled with key material.
+    pub out: &'a mut [u8],
+}
+
+/// [`Prk::expand`] for several at once, and [`macs`] beside them. All of them may differ in key and length.
+///
+/// # Panics
+///
+/// When an expansion's `out` is longer than [`Prk::max_output_len`], or a MAC's has another length than the digest.
+pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
+    let count = all.len() + beside.len();
+    if !side_by_side::pays(count) || all.iter().any(|each| each.prk.0.sha512_states().is_none()) {
+        all.iter_mut().for_each(|Expansion { prk, info, out }| prk.expand(info, out));
+        return macs(beside);
+    }
+    // All first blocks, then all second ones of those that have one, and so on.
+    for (turn, index) in (1..=255_u8).enumerate() {
+        let (index, mut is_last) = ([index], true);
+        let mut jobs = Jobs::new();
+        for Expansion { prk, info, out } in &mut *all {
+            assert!(out.len() <= prk.max_output_len(), "HKDF-Expand of {} bytes", out.len());
+            let hash_len = prk.0.algorithm().output_len();
+            let Some((ready, rest)) = out.split_at_mut_checked(turn * hash_len) else { continue };
+            let previous = &ready[ready.len().saturating_sub(hash_len)..];
+            let len = rest.len().min(hash_len);
+            is_last &= len == rest.len();
+            if len > 0 {
+                jobs.push(Job::new(&prk.0, [previous, &[]], info, &index, &mut rest[..len]));
+            }
+        }
+        if turn == 0 {
+            beside.iter_mut().for_each(|mac| jobs.push(mac.job()));
+        }
+        jobs.run();
+        if is_last {
+            break;
+        }
     }
 }
 

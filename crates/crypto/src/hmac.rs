@@ -23,6 +23,7 @@
 
 use core::fmt;
 
+use crate::backend::lanes::{self, Instructions, Lane};
 use crate::backend::memory::wipe_words;
 use crate::backend::sha::{Context, Sha256, Sha512};
 use crate::{Digest, Hash, HashAlgorithm, Secret, constant_time_eq, wipe};
@@ -34,15 +35,30 @@ impl HmacKey {
     /// Absorbs a key of any length.
     #[must_use]
     pub fn new(algorithm: HashAlgorithm, key: &[u8]) -> Self {
+        let [key] = Self::several(algorithm, [key]);
+        key
+    }
+
+    /// Absorbs several keys at once.
+    #[must_use]
+    pub fn several<const N: usize>(algorithm: HashAlgorithm, keys: [&[u8]; N]) -> [Self; N] {
+        let lanes = lanes::in_use();
+        let from = match algorithm {
+            _ if !lanes::pays(lanes, 2 * N) => None,
+            HashAlgorithm::Sha256 => None,
+            HashAlgorithm::Sha384 => Some(Sha512::new_384()),
+            HashAlgorithm::Sha512 => Some(Sha512::new_512()),
+        };
+        match from {
+            Some(start) => absorb_together(lanes, algorithm, &start.chaining(), keys),
+            None => keys.map(|key| Self::alone(algorithm, key)),
+        }
+    }
+
+    fn alone(algorithm: HashAlgorithm, key: &[u8]) -> Self {
         let mut block = [0; MAX_BLOCK_LEN];
         let block = &mut block[..algorithm.block_len()];
-        if key.len() <= block.len() {
-            block[..key.len()].copy_from_slice(key);
-        } else {
-            let mut digest = Hash::digest(algorithm, &[key]);
-            block[..digest.len()].copy_from_slice(&digest);
-            wipe(digest.as_mut_bytes());
-        }
+        write_key(algorithm, key, block);
         let pads = match algorithm {
             HashAlgorithm::Sha256 => Pads::Sha256(absorb(Sha256::new, block)),
             HashAlgorithm::Sha384 => Pads::Sha384(absorb(Sha512::new_384, block)),
@@ -83,6 +99,26 @@ impl HmacKey {
         constant_time_eq(expected.as_bytes(), tag)
     }
 
+    /// [`Self::mac`], of which `out` takes as much as it has room for.
+    #[inline]
+    pub(crate) fn shortened(&self, groups: &[&[&[u8]]], out: &mut [u8]) {
+        let mac_len = self.algorithm().output_len();
+        if out.len() == mac_len {
+            self.mac(groups, out);
+        } else {
+            let mac = Secret::with(mac_len, |mac| self.mac(groups, mac));
+            out.copy_from_slice(&mac.as_bytes()[..out.len()]);
+        }
+    }
+
+    /// The states after the inner pad and after the outer one, if the hash function is SHA-512 or begins otherwise only.
+    pub(crate) fn sha512_states(&self) -> Option<&[[u64; 8]; 2]> {
+        match &self.0 {
+            Pads::Sha256(_) => None,
+            Pads::Sha384(states) | Pads::Sha512(states) => Some(states),
+        }
+    }
+
     /// Writes the MAC of all parts of all groups; `out` must have the digest's length.
     ///
     /// Groups, so that callers can put their own parts around those of their caller.
@@ -116,6 +152,43 @@ impl Drop for Pads {
             Self::Sha384(pads) | Self::Sha512(pads) => wipe_words(pads.as_flattened_mut()),
         }
     }
+}
+
+/// The key as it stands in a block of zeros. One that is longer is hashed first. RFC 2104 2
+fn write_key(algorithm: HashAlgorithm, key: &[u8], block: &mut [u8]) {
+    if key.len() <= block.len() {
+        block[..key.len()].copy_from_slice(key);
+    } else {
+        let mut digest = Hash::digest(algorithm, &[key]);
+        block[..digest.len()].copy_from_slice(&digest);
+        wipe(digest.as_mut_bytes());
+    }
+}
+
+/// Absorbs the pads of all keys side by side. `start` is where the hash function starts.
+fn absorb_together<const N: usize>(
+    instructions: Instructions,
+    algorithm: HashAlgorithm,
+    start: &[u64; 8],
+    keys: [&[u8]; N],
+) -> [HmacKey; N] {
+    let mut both = [[Lane { state: *start, ..Lane::EMPTY }; 2]; N];
+    for ([inner, outer], key) in both.iter_mut().zip(keys) {
+        write_key(algorithm, key, inner.block.as_flattened_mut());
+        outer.block = inner.block;
+        inner.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= INNER_PAD);
+        outer.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= OUTER_PAD);
+    }
+    lanes::compress(instructions, both.as_flattened_mut());
+    let keys = core::array::from_fn(|index| {
+        let pads = [both[index][0].state, both[index][1].state];
+        HmacKey(match algorithm {
+            HashAlgorithm::Sha384 => Pads::Sha384(pads),
+            _ => Pads::Sha512(pads),
+        })
+    });
+    lanes::wipe(both.as_flattened_mut());
+    keys
 }
 
 fn absorb<C: Context>(new: impl Fn() -> C, block: &mut [u8]) -> [C::Chaining; 2] {

@@ -10,6 +10,7 @@
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
 //! | name keys and issuers as OCSP does | [`sha1_name`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 way | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
+//! | make MACs that do not wait for each other | [`macs`] in `side_by_side.rs`, over `backend/lanes` |
 //! | derive secrets, TLS 1.2 way | [`Tls12Prf`] in `prf.rs` |
 //! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |
 //! | sign, verify | [`SigningKey`], [`Signer`] in `signing_key.rs`, [`PublicKey`] in `public_key.rs` |
@@ -51,24 +52,29 @@ mod key_exchange;
 pub mod lock;
 mod memory;
 mod prf;
+mod prf_run;
 mod public_key;
 mod random;
 mod secret;
+mod side_by_side;
 mod signature;
 mod signing_key;
 
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
+pub use backend::lanes::HashLanes;
 pub use backend::wiped::Wiped;
 pub use error::CryptoError;
 pub use hash::{Digest, Hash, HashAlgorithm, sha1_name};
-pub use hkdf::{Prk, hkdf_extract};
+pub use hkdf::{Expansion, Prk, expand_several, hkdf_extract};
 pub use hmac::HmacKey;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};
 pub use memory::{constant_time_eq, wipe};
 pub use prf::Tls12Prf;
+pub use prf_run::PrfRun;
 pub use public_key::PublicKey;
 pub use random::fill_random;
 pub use secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
+pub use side_by_side::{Mac, hash_lanes, macs, use_hash_lanes};
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
 

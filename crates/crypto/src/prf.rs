@@ -5,7 +5,8 @@
 
 use core::fmt;
 
-use crate::{Digest, HashAlgorithm, HmacKey, Secret, wipe};
+use crate::side_by_side::{self, AT_ONCE};
+use crate::{Digest, HashAlgorithm, HmacKey, PrfRun, Secret, wipe};
 
 /// `P_hash` keyed with one secret.
 pub struct Tls12Prf(HmacKey);
@@ -19,6 +20,37 @@ impl Tls12Prf {
 
     /// Fills `out` with `PRF(secret, label, seed)`, the seed given in parts.
     pub fn fill(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
+        // Only the blocks of one output can go side by side.
+        if out.len() > self.0.algorithm().output_len() && side_by_side::pays(2) && self.has_lanes()
+        {
+            self.begin(label, seed, out).finish();
+        } else {
+            self.fill_alone(label, seed, out);
+        }
+    }
+
+    /// [`Self::fill`] as a run, beside which others can be made. Nothing is filled before it is finished.
+    #[must_use]
+    pub fn begin<'a>(
+        &'a self,
+        label: &'a [u8],
+        seed: &'a [&'a [u8]],
+        out: &'a mut [u8],
+    ) -> PrfRun<'a> {
+        PrfRun::new(self, label, seed, out)
+    }
+
+    /// Whether steps of several outputs can go side by side.
+    pub(crate) fn has_lanes(&self) -> bool {
+        side_by_side::pays(AT_ONCE) && self.0.sha512_states().is_some()
+    }
+
+    pub(crate) fn hmac(&self) -> &HmacKey {
+        &self.0
+    }
+
+    /// One block of output after the other.
+    pub(crate) fn fill_alone(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
         // Label and seed lie together behind A(i): what is hashed in one piece costs one call.
         let mut room = [0; MAX_HASH_LEN + TOGETHER];

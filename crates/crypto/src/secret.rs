@@ -50,6 +50,21 @@ impl<const N: usize> SecretBytes<N> {
         secret
     }
 
+    /// Several secrets of these lengths, written in place by one `write`, which finds zeros.
+    ///
+    /// # Panics
+    ///
+    /// When one of the lengths is more than [`Self::MAX_LEN`].
+    #[must_use]
+    pub fn several<const M: usize>(
+        lengths: [usize; M],
+        write: impl FnOnce([&mut [u8]; M]),
+    ) -> [Self; M] {
+        let mut secrets = lengths.map(Self::zeroed);
+        write(secrets.each_mut().map(Self::as_mut_bytes));
+        secrets
+    }
+
     /// Like [`Self::with`], for a `write` that can fail; then what it has written is wiped.
     ///
     /// # Errors
@@ -166,6 +181,18 @@ mod tests {
         assert!(Secret::new(b"").is_empty());
         let short = ShortSecret::new(&[9; ShortSecret::MAX_LEN]);
         assert_eq!(short.duplicate().as_bytes(), [9; 48]);
+    }
+
+    #[test]
+    fn several_are_written_each_in_its_place() {
+        let made = Secret::several([3, 0, 64], |all| {
+            for (out, value) in all.into_iter().zip(1..) {
+                assert!(out.iter().all(|byte| *byte == 0));
+                out.fill(value);
+            }
+        });
+        let made = made.each_ref().map(Secret::as_bytes);
+        assert_eq!(made, [&[1; 3][..], &[], &[3; 64]]);
     }
 
     #[test]

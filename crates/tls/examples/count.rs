@@ -1,5 +1,7 @@
 //! Counts heap allocations per handshake and side; with arguments `run ROW N` it only performs N
 //! handshakes of a row, for callgrind; with `rows` it names the rows; with `resume N` it polls an empty coroutine N times.
+//!
+//! Hash lanes are off: callgrind has no AVX-512, and would count AVX2's in its place, which few processors take.
 
 #[path = "pair/mod.rs"]
 mod pair;
@@ -14,6 +16,7 @@ use pair::{
 use tercel::{Handshake, Received};
 
 fn main() {
+    tercel::crypto::use_hash_lanes(false);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["run", row, count] => run(row.parse().expect("a row"), count.parse().expect("a number")),

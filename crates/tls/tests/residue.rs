@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use identity::{NAME, client, server};
 use pair::{Ends, Pair};
 use tercel::pki::Roots;
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{ClientConfigBuilder, KeyLog, MemoryStore, Policy, ServerConfigBuilder};
 use tercel_crypto::{HashAlgorithm, Prk};
 
@@ -30,26 +30,33 @@ const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 #[test]
 fn handshake_secrets_are_gone_once_connected() {
     let _alone = alone();
-    let log = Log::default();
-    let ends = connect(&log, client().versions(&[TLS13]), server());
-    let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
-    assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
-    assert_eq!(log.found(of_handshake), Vec::<String>::new());
-    // The others are in use, so that this search finds what is there.
-    assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new());
-    drop(ends);
+    // One of each hash: those of SHA-384 are made side by side.
+    for suite in [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384] {
+        let log = Log::default();
+        let ends = connect(&log, client().cipher_suites(&[suite]).unwrap(), server());
+        let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
+        assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
+        assert_eq!(log.found(of_handshake), Vec::<String>::new(), "{suite:?}");
+        // The others are in use, so that this search finds what is there.
+        assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new(), "{suite:?}");
+        drop(ends);
+    }
 }
 
 #[test]
 fn nothing_is_left_of_a_connection_that_ended() {
     let _alone = alone();
+    let sha384 =
+        [CipherSuite::TLS_AES_256_GCM_SHA384, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384];
     for version in [TLS13, TLS12] {
-        let log = Log::default();
-        let mut ends = connect(&log, client().versions(&[version]), server());
-        ends.talk();
-        assert!(!log.masked().is_empty());
-        drop(ends);
-        assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
+        for client in [client(), client().cipher_suites(&sha384).unwrap()] {
+            let log = Log::default();
+            let mut ends = connect(&log, client.versions(&[version]), server());
+            ends.talk();
+            assert!(!log.masked().is_empty());
+            drop(ends);
+            assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
+        }
     }
 }
 

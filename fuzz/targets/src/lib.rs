@@ -13,6 +13,7 @@
 //! | tickets, sealed and opened | `sealed.rs` |
 //! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
 //! | stapled OCSP responses | `ocsp.rs` |
+//! | MACs and key material, made side by side | `lanes.rs` |
 //! | what a terminator and its fleet read | `terminator.rs` |
 //!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
@@ -21,6 +22,7 @@
 
 mod chain;
 mod configs;
+mod lanes;
 mod material;
 mod messages;
 mod ocsp;
@@ -37,6 +39,7 @@ mod two_sided;
 
 pub use chain::chain;
 pub use configs::CONFIGS;
+pub use lanes::hash_lanes;
 pub use messages::{
     certificate, certificate_request, certificate_verify_finished, client_hello,
     encrypted_extensions, key_exchange_12, record_alert, server_hello, tickets,

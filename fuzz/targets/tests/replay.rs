@@ -119,6 +119,7 @@ targets! {
     saved_sessions
     ticket_keys
     ocsp_response
+    hash_lanes
 }
 
 #[cfg(unix)]

@@ -1,6 +1,6 @@
-//! The only home of `unsafe`: AWS-LC, wrapped call by call.
+//! The only home of `unsafe`: AWS-LC, wrapped call by call, and hash lanes.
 //!
-//! What it is for: turning foreign functions into safe ones. What it must not know: anything a
+//! What it is for: turning foreign functions and vector instructions into safe functions. What it must not know: anything a
 //! safe module could decide, such as which algorithm suits which key. Where to look next: one
 //! file per family of calls.
 //!
@@ -31,6 +31,7 @@
 //!    RSA's lazily cached values are guarded by AWS-LC's own lock.
 //! 7. **Wiping.** AWS-LC's `OPENSSL_free` wipes what it frees. What we hold ourselves is wiped by
 //!    `OPENSSL_cleanse`, which the compiler cannot see through.
+//! 8. **Vector instructions** stand in [`lanes`] only, and run where the processor has said that it has them.
 
 pub(crate) mod aead;
 #[cfg(feature = "bench-bare")]
@@ -39,6 +40,7 @@ pub(crate) mod ec;
 pub(crate) mod ed25519;
 pub(crate) mod handle;
 pub(crate) mod kem;
+pub(crate) mod lanes;
 pub(crate) mod memory;
 pub(crate) mod ml_dsa;
 pub(crate) mod pkey;

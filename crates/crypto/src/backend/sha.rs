@@ -48,6 +48,16 @@ pub(crate) fn sha1(message: &[u8]) -> [u8; 20] {
     out
 }
 
+/// The compression function of SHA-512: `state` after one more block.
+pub(crate) fn compress_512(state: &mut [u64; 8], block: &[[u8; 8]; 16]) {
+    let mut context = Sha512::after_one_block(state, 64);
+    // SAFETY: reads the 128 bytes that the block has, and reads and writes the context's chaining value, which is defined.
+    unsafe { lc::SHA512_Transform(context.0.as_mut_ptr(), block.as_ptr().cast()) };
+    *state = context.chaining();
+    // SAFETY: a field of our own, exclusively borrowed. Nothing else in the context is secret.
+    unsafe { cleanse(&raw mut (*context.0.as_mut_ptr()).h) };
+}
+
 /// A running SHA-256.
 #[derive(Clone)]
 pub(crate) struct Sha256(MaybeUninit<lc::SHA256_CTX>);

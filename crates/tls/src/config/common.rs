@@ -210,6 +210,8 @@ impl Common {
         }
         // The library's generator takes its long start-up here, never in a handshake.
         tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
+        // And hash lanes are tested here.
+        _ = tercel_crypto::hash_lanes();
         Ok(self)
     }
 

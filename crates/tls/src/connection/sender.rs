@@ -9,7 +9,7 @@ use tercel_wire::{
 
 use super::link::Link;
 use crate::error::{Error, Local, Misuse};
-use crate::keys::direction::{KeyCell, Keys};
+use crate::keys::direction::{KeyCell, Keys, NewKeys};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
@@ -62,9 +62,9 @@ impl Sender {
     }
 
     /// Seals under these keys from here on.
-    pub(crate) fn install(&mut self, keys: Keys) -> Result<(), Error> {
+    pub(crate) fn install(&mut self, keys: NewKeys) -> Result<(), Error> {
         self.sealer.replace(|place| keys.replace(place))?;
-        self.keys.put(keys);
+        self.keys.put(keys.into_keys());
         self.allowance = None;
         Ok(())
     }

@@ -15,12 +15,13 @@ use tercel_wire::{HandshakeMessage, HandshakeType, ProtocolVersion};
 use super::coroutine;
 use super::established::Established;
 use super::question::{Answer, Question};
+use super::record_limits::RecordLimits;
 use super::records::Records;
 use super::transcript::Transcript;
 use crate::connection::Connection;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Misuse};
-use crate::keys::direction::Keys;
+use crate::keys::direction::NewKeys;
 use crate::keys::tls13::TrafficSecret;
 pub(crate) use crate::record::joiner::Message;
 use crate::record::sealer::Padding;
@@ -75,11 +76,11 @@ pub(crate) enum Command {
     /// The version is agreed; records are read by its rules.
     Negotiated(ProtocolVersion),
     /// From here on, seal under this secret.
-    InstallWrite(Keys),
+    InstallWrite(NewKeys),
     /// From here on, open under this secret. No byte of a next message may be waiting. RFC 9846 5.1
-    InstallRead(Keys),
+    InstallRead(NewKeys),
     /// Keep the receiver's and the sender's limits. RFC 8449
-    RecordLimits { read: Option<u16>, write: Option<u16> },
+    RecordLimits(RecordLimits),
     /// What arrives as application data is early data, up to so many bytes; who reads it may ask what was agreed.
     /// RFC 9846 4.3.10
     ReadEarlyData { limit: u32, facts: Box<Facts> },
@@ -235,8 +236,8 @@ impl Flow {
     }
 
     /// Has a command carried out.
-    pub(crate) fn order(&mut self, command: Command) -> Result<(), Error> {
-        self.post()?.line.carry_out(command)
+    pub(crate) fn order(&mut self, command: impl Into<Command>) -> Result<(), Error> {
+        self.post()?.line.carry_out(command.into())
     }
 
     /// Makes the connection: the coroutine's last order.
@@ -267,12 +268,12 @@ impl Flow {
     }
 
     /// What was sent cannot grow together with what comes next. Used where a peer expects a flight's end.
-    pub(crate) fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
-        self.order(Command::InstallWrite(keys))
+    pub(crate) fn install_write(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
+        self.order(Command::InstallWrite(keys.into()))
     }
 
-    pub(crate) fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
-        self.order(Command::InstallRead(keys))
+    pub(crate) fn install_read(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
+        self.order(Command::InstallRead(keys.into()))
     }
 
     async fn wait<T>(&mut self, wanted: Wanted, mut take: impl FnMut(&mut Post) -> Option<T>) -> T {

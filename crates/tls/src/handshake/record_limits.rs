@@ -7,17 +7,30 @@ use crate::config::common::Common;
 use crate::error::{Error, Peer};
 use crate::record::limits;
 
+/// The receiver's and the sender's limits; `None` leaves what there is.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordLimits {
+    pub(crate) read: Option<u16>,
+    pub(crate) write: Option<u16>,
+}
+
+impl From<RecordLimits> for Command {
+    fn from(limits: RecordLimits) -> Self {
+        Self::RecordLimits(limits)
+    }
+}
+
 /// TLS 1.3: the limits count the content type. `theirs` bounds what we send, `ours` what they send.
-pub(crate) fn tls13(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> Command {
+pub(crate) fn tls13(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> RecordLimits {
     let write = theirs
         .map_or(common.max_fragment, |limit| limit.saturating_sub(1).min(common.max_fragment));
-    Command::RecordLimits { read: ours.map(|limit| limit.saturating_sub(1)), write: Some(write) }
+    RecordLimits { read: ours.map(|limit| limit.saturating_sub(1)), write: Some(write) }
 }
 
 /// TLS 1.2: the limits count plaintext only.
-pub(crate) fn tls12(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> Command {
+pub(crate) fn tls12(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> RecordLimits {
     let write = theirs.map_or(common.max_fragment, |limit| limit.min(common.max_fragment));
-    Command::RecordLimits { read: ours, write: Some(write) }
+    RecordLimits { read: ours, write: Some(write) }
 }
 
 /// A limit below 64 is refused; one above what the version allows is no error. RFC 8449 4

@@ -9,6 +9,7 @@ use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
 
 use super::established::Established;
 use super::flow::{Command, Wanted};
+use super::record_limits::RecordLimits;
 use crate::config::policy::Side;
 use crate::connection::Connection;
 use crate::connection::authentication::Authentication;
@@ -21,7 +22,7 @@ use crate::connection::post_handshake::{self, PostHandshake};
 use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Peer};
-use crate::keys::direction::{KeyCell, Keys};
+use crate::keys::direction::{KeyCell, Keys, NewKeys};
 use crate::record::frame::Expect;
 use crate::record::joiner::{Joiner, Message};
 use crate::record::limits;
@@ -128,7 +129,7 @@ impl Records {
             Command::Negotiated(version) => self.negotiated(version),
             Command::InstallWrite(keys) => self.install_write(keys)?,
             Command::InstallRead(keys) => self.install_read(keys)?,
-            Command::RecordLimits { read, write } => {
+            Command::RecordLimits(RecordLimits { read, write }) => {
                 if let Some(bytes) = read {
                     self.opener.set_max_plaintext(bytes);
                 }
@@ -141,7 +142,7 @@ impl Records {
                 self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
             }
             Command::WriteEarlyData { secret, limit } => {
-                self.sender.install(Keys::Tls13(secret))?;
+                self.sender.install(Keys::Tls13(secret).into())?;
                 self.sender.limit_to(limit);
                 self.window = Window::Early;
             }
@@ -324,18 +325,19 @@ impl Records {
         self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
     }
 
-    fn install_write(&mut self, keys: Keys) -> Result<(), Error> {
+    fn install_write(&mut self, keys: NewKeys) -> Result<(), Error> {
         self.window = Window::Nothing;
         self.sender.install(keys)
     }
 
     /// A message may not lie across a change of keys. RFC 9846 5.1
-    fn install_read(&mut self, keys: Keys) -> Result<(), Error> {
+    fn install_read(&mut self, keys: NewKeys) -> Result<(), Error> {
         if !self.joiner.is_empty() {
             return Err(Peer::ExcessHandshakeData.into());
         }
         self.early_data_left = None;
         self.opener.replace(|place| keys.replace(place))?;
+        let keys = keys.into_keys();
         if keys.is_tls13() && self.side == Side::Server && self.read_keys.get().is_none() {
             self.opener.expect_plain_alert();
         }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use tercel_crypto::{Digest, Hash, HashAlgorithm, HmacKey, Prk};
 
-use super::tls13::derive_secret;
+use super::tls13::label::derive_secret;
 
 /// The constants of one hash function, ready for use.
 pub(super) struct Constants {

@@ -27,16 +27,6 @@ impl Keys {
         }
     }
 
-    /// The same in place of what protected them before.
-    pub(crate) fn replace(&self, place: &mut Option<Protection>) -> Result<(), Error> {
-        let made = self.write_key();
-        let construction = match self {
-            Self::Tls12(key) => Construction::tls12(key.algorithm),
-            Self::Tls13(_) | Self::Handshake13(_) => Construction::Tls13,
-        };
-        Protection::replace(place, made.algorithm(), construction, made.key(), made.iv())
-    }
-
     /// What protects records after so many of them, with the key still to be made.
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
         let (algorithm, construction) = match self {
@@ -85,6 +75,56 @@ impl Keys {
         fits.then(|| {
             Self::Tls12(WriteKey { algorithm: suite.aead, bytes: ShortSecret::new(bytes) })
         })
+    }
+}
+
+/// Keys that are to be used from here on.
+pub(crate) struct NewKeys {
+    keys: Keys,
+    /// What the traffic secret leads to, if it was made together with the other direction's.
+    ready: Option<WriteKey>,
+}
+
+impl NewKeys {
+    /// TLS 1.3, once the handshake is over: a traffic secret and what it leads to.
+    pub(crate) fn tls13(secret: TrafficSecret, write_key: WriteKey) -> Self {
+        Self { keys: Keys::Tls13(secret), ready: Some(write_key) }
+    }
+
+    /// What protects records from here on, in place of what did before.
+    pub(crate) fn replace(&self, place: &mut Option<Protection>) -> Result<(), Error> {
+        let (expanded, construction);
+        let made = match (&self.ready, &self.keys) {
+            (_, Keys::Tls12(key)) => {
+                construction = Construction::tls12(key.algorithm);
+                key
+            }
+            (Some(key), _) | (None, Keys::Handshake13(key)) => {
+                construction = Construction::Tls13;
+                key
+            }
+            (None, Keys::Tls13(secret)) => {
+                construction = Construction::Tls13;
+                expanded = secret.write_key();
+                &expanded
+            }
+        };
+        Protection::replace(place, made.algorithm, construction, made.key(), made.iv())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    pub(crate) fn into_keys(self) -> Keys {
+        self.keys
+    }
+}
+
+impl From<Keys> for NewKeys {
+    fn from(keys: Keys) -> Self {
+        Self { keys, ready: None }
     }
 }
 
@@ -139,6 +179,16 @@ impl WriteKey {
             write(key, iv);
         });
         Self { algorithm, bytes }
+    }
+
+    /// Of a key with its IV behind it, [`Self::tls13_length`] bytes.
+    pub(crate) fn tls13(algorithm: AeadAlgorithm, bytes: ShortSecret) -> Self {
+        Self { algorithm, bytes }
+    }
+
+    /// Bytes of a key and its IV in TLS 1.3. RFC 9846 5.3
+    pub(crate) fn tls13_length(algorithm: AeadAlgorithm) -> usize {
+        algorithm.key_len().saturating_add(AeadAlgorithm::NONCE_LEN)
     }
 
     pub(crate) fn algorithm(&self) -> AeadAlgorithm {

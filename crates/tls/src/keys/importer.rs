@@ -4,7 +4,7 @@
 
 use tercel_crypto::{HashAlgorithm, Prk, Secret};
 
-use super::tls13::expand_label;
+use super::tls13::label::expand_label;
 
 /// The imported key of this identity. `hash` belongs to the external key, `target` to the suites that the
 /// imported one is for.

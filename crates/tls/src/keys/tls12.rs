@@ -3,7 +3,7 @@
 //! Must not know: messages, sockets. "Main secret" is what RFC 5246 calls the master secret.
 //! Next: `handshake/tls12/`.
 
-use tercel_crypto::{Digest, HashAlgorithm, Secret, SharedSecret, ShortSecret, Tls12Prf};
+use tercel_crypto::{Digest, HashAlgorithm, PrfRun, Secret, SharedSecret, ShortSecret, Tls12Prf};
 use tercel_wire::{Reader, Writer};
 
 use super::direction::{Keys, WriteKey};
@@ -59,14 +59,45 @@ impl MainSecret12 {
         self.secret.as_bytes()
     }
 
-    /// The keys of (client, server). RFC 5246 6.3
-    pub(crate) fn keys(&self, client_random: &[u8; 32], server_random: &[u8; 32]) -> (Keys, Keys) {
+    /// The keys, and the client's `verify_data` over this transcript hash: of a full handshake, where that comes first.
+    pub(crate) fn keys_and_client_finished(
+        &self,
+        randoms: &Randoms,
+        transcript: &Digest,
+    ) -> (DirectionKeys, VerifyData) {
+        self.keys_beside(randoms, |run| self.verify_data(CLIENT, transcript, Some(run)))
+    }
+
+    /// The keys, and the `verify_data` of (server, client): of an abbreviated handshake, where the server's is over
+    /// `transcript` and the client's over what `behind` makes of that. RFC 5246 7.3
+    pub(crate) fn keys_and_both_finished(
+        &self,
+        randoms: &Randoms,
+        transcript: &Digest,
+        behind: impl FnOnce(&VerifyData) -> Digest,
+    ) -> (DirectionKeys, VerifyData, VerifyData) {
+        let (keys, (server, client)) = self.keys_beside(randoms, |run| {
+            let server = self.verify_data(SERVER, transcript, Some(run));
+            (server, self.verify_data(CLIENT, &behind(&server), Some(run)))
+        });
+        (keys, server, client)
+    }
+
+    /// The keys, while `finished` makes what does not depend on them. RFC 5246 6.3
+    fn keys_beside<T>(
+        &self,
+        randoms: &Randoms,
+        finished: impl FnOnce(&mut PrfRun<'_>) -> T,
+    ) -> (DirectionKeys, T) {
         let aead = self.suite.aead;
         let (key, iv) = (aead.key_len(), Construction::tls12(aead).iv_len());
         let mut block = [0_u8; 2 * (32 + 12)];
         let used = key.saturating_add(iv).saturating_mul(2);
         let filled = block.get_mut(..used).unwrap_or_default();
-        self.prf.fill(b"key expansion", &[server_random, client_random], filled);
+        let seed: [&[u8]; 2] = [&randoms.server, &randoms.client];
+        let mut run = self.prf.begin(b"key expansion", &seed, filled);
+        let made = finished(&mut run);
+        run.finish();
         let (client_key, rest) = filled.split_at(key);
         let (server_key, rest) = rest.split_at(key);
         let (client_iv, server_iv) = rest.split_at(iv);
@@ -76,27 +107,51 @@ impl MainSecret12 {
                 iv_out.copy_from_slice(iv);
             }))
         };
-        let both = (keys(client_key, client_iv), keys(server_key, server_iv));
+        let both = DirectionKeys {
+            client: keys(client_key, client_iv),
+            server: keys(server_key, server_iv),
+        };
         tercel_crypto::wipe(&mut block);
-        both
-    }
-
-    /// A client's `verify_data`. RFC 5246 7.4.9
-    pub(crate) fn client_verify_data(&self, transcript: &Digest) -> [u8; VERIFY_DATA] {
-        self.verify_data(b"client finished", transcript)
+        (both, made)
     }
 
     /// A server's `verify_data`. RFC 5246 7.4.9
-    pub(crate) fn server_verify_data(&self, transcript: &Digest) -> [u8; VERIFY_DATA] {
-        self.verify_data(b"server finished", transcript)
+    pub(crate) fn server_verify_data(&self, transcript: &Digest) -> VerifyData {
+        self.verify_data(SERVER, transcript, None)
     }
 
-    fn verify_data(&self, label: &[u8], transcript: &Digest) -> [u8; VERIFY_DATA] {
-        let mut out = [0; VERIFY_DATA];
-        self.prf.fill(label, &[transcript], &mut out);
+    fn verify_data(
+        &self,
+        label: &[u8],
+        transcript: &Digest,
+        beside: Option<&mut PrfRun<'_>>,
+    ) -> VerifyData {
+        let (mut out, seed): (_, [&[u8]; 1]) = ([0; VERIFY_DATA], [transcript]);
+        match beside {
+            None => self.prf.fill(label, &seed, &mut out),
+            Some(run) => self.prf.begin(label, &seed, &mut out).finish_beside(run),
+        }
         out
     }
 }
+
+/// The two randoms of a handshake.
+pub(crate) struct Randoms {
+    pub(crate) client: [u8; 32],
+    pub(crate) server: [u8; 32],
+}
+
+/// The keys of what each side writes.
+pub(crate) struct DirectionKeys {
+    pub(crate) client: Keys,
+    pub(crate) server: Keys,
+}
+
+/// What a Finished says. RFC 5246 7.4.9
+pub(crate) type VerifyData = [u8; VERIFY_DATA];
+
+const CLIENT: &[u8] = b"client finished";
+const SERVER: &[u8] = b"server finished";
 
 /// What stays of a TLS 1.2 handshake for exporters. RFC 5705
 ///
@@ -161,5 +216,53 @@ impl Exporter12 {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tercel_crypto::Hash;
+
+    use super::*;
+    use crate::keys::suite;
+
+    /// Each value alone, as RFC 5246 5, 6.3 and 7.4.9 put it.
+    #[test]
+    fn what_is_made_at_once_is_what_is_made_alone() {
+        let randoms = Randoms { client: [1; 32], server: [2; 32] };
+        for suite in suite::ALL.iter().filter(|suite| !suite.is_tls13()) {
+            let hash = suite.hash;
+            let main = MainSecret12::resumed(suite, Secret::new(&[3; MAIN_SECRET]));
+            let prf = |label: &[u8], seed: &[&[u8]], length| {
+                let mut out = vec![0; length];
+                Tls12Prf::new(hash, &[3; MAIN_SECRET]).fill(label, seed, &mut out);
+                out
+            };
+            let over_hello = Hash::digest(hash, &[b"hello"]);
+            let over_server = Hash::digest(hash, &[b"hello", b"server"]);
+            let client = prf(b"client finished", &[&over_server], 12);
+            let server = prf(b"server finished", &[&over_hello], 12);
+            let (key, iv) = (suite.aead.key_len(), Construction::tls12(suite.aead).iv_len());
+            let seed: [&[u8]; 2] = [&randoms.server, &randoms.client];
+            let block = prf(b"key expansion", &seed, 2 * (key + iv));
+            let (client_iv, server_iv) = block[2 * key..].split_at(iv);
+            let (client_key, server_key) = block[..2 * key].split_at(key);
+            let check = |keys: &DirectionKeys| {
+                assert_eq!(keys.client.as_bytes(), [client_key, client_iv].concat(), "{suite:?}");
+                assert_eq!(keys.server.as_bytes(), [server_key, server_iv].concat(), "{suite:?}");
+            };
+
+            let (keys, made) = main.keys_and_client_finished(&randoms, &over_server);
+            check(&keys);
+            assert_eq!(made, *client, "{suite:?}");
+            let (keys, first, second) =
+                main.keys_and_both_finished(&randoms, &over_hello, |first| {
+                    assert_eq!(first, &*server, "{suite:?}");
+                    over_server
+                });
+            check(&keys);
+            assert_eq!((&first[..], &second[..]), (&*server, &*client), "{suite:?}");
+            assert_eq!(main.server_verify_data(&over_hello), *server, "{suite:?}");
+        }
     }
 }

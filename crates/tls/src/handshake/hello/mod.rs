@@ -16,8 +16,9 @@ use std::sync::Arc;
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
 use super::coroutine::boxed;
-use super::flow::{Command, Flow, Message, refused, wrong_answer};
+use super::flow::{Flow, Message, refused, wrong_answer};
 use super::question::{Answer, ChooseConfigQuestion, Question};
+use super::record_limits::RecordLimits;
 use super::{client_session, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::common::Common;
@@ -83,8 +84,8 @@ fn go_on<'h>(
 pub(crate) type Rest<'h> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'h>>;
 
 /// Our own limit holds from the first record; the peer's comes with its extensions.
-fn first_limit(common: &Common) -> Command {
-    Command::RecordLimits { read: None, write: Some(common.max_fragment) }
+fn first_limit(common: &Common) -> RecordLimits {
+    RecordLimits { read: None, write: Some(common.max_fragment) }
 }
 
 /// The `ClientHello` in a message.

@@ -141,8 +141,7 @@ impl Offer {
         }
         let limit = session.max_early_data;
         let mut transcript = self.transcript(session.suite.hash);
-        let exporter = secret.early_exporter_secret(&transcript.digest());
-        let secret = secret.client_early_traffic_secret(&transcript.digest());
+        let (secret, exporter) = secret.early_secrets(&transcript.digest());
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());

@@ -76,7 +76,7 @@ impl<'k> OfferedKey<'k> {
         match self.secret {
             Secret::Early(early) => early.binder(self.kind, &digest),
             Secret::External(key) => {
-                EarlySecret::new(self.suite, Some(key)).binder(self.kind, &digest)
+                EarlySecret::for_binder(self.suite, key).binder(self.kind, &digest)
             }
         }
     }

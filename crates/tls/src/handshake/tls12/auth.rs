@@ -8,7 +8,7 @@ use pki_types::CertificateDer;
 use tercel_crypto::{KeyExchange, SharedSecret};
 use tercel_wire::{
     CertificateTls12, CertificateType, CertificateVerify, Finished, HandshakeMessage,
-    HandshakeType, NamedGroup, ProtocolVersion, RawPublicKeyTls12, ServerEcdhParams,
+    HandshakeType, MessageHeader, NamedGroup, ProtocolVersion, RawPublicKeyTls12, ServerEcdhParams,
     SignatureScheme,
 };
 
@@ -25,13 +25,8 @@ use crate::handshake::signature;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::suite::{Authentication, Suite};
-use crate::keys::tls12::MainSecret12;
-
-/// The two randoms of a handshake.
-pub(crate) struct Randoms {
-    pub(crate) client: [u8; 32],
-    pub(crate) server: [u8; 32],
-}
+pub(crate) use crate::keys::tls12::Randoms;
+use crate::keys::tls12::{DirectionKeys, MainSecret12, VERIFY_DATA, VerifyData};
 
 /// The main secret, extended if both sides can. RFC 7627 4
 pub(crate) fn main_secret(
@@ -51,38 +46,62 @@ pub(crate) fn main_secret(
     main
 }
 
-/// The keys of (client, server).
-pub(crate) fn keys(main: &MainSecret12, randoms: &Randoms) -> (Keys, Keys) {
-    main.keys(&randoms.client, &randoms.server)
+/// The keys of an abbreviated handshake, and what both Finished say: the server's after the messages so far, the client's
+/// after that. What the server will have said, if it is the right one, is known before it is there. RFC 5246 7.3
+pub(crate) fn abbreviated(
+    main: &MainSecret12,
+    randoms: &Randoms,
+    transcript: &mut Transcript,
+) -> (DirectionKeys, VerifyData, VerifyData) {
+    main.keys_and_both_finished(randoms, &transcript.digest(), |verify_data| {
+        transcript.digest_with(&finished(verify_data))
+    })
 }
 
-/// ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
+/// A whole Finished message. RFC 5246 7.4.9
+fn finished(verify_data: &VerifyData) -> [u8; MessageHeader::LENGTH + VERIFY_DATA] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = *verify_data;
+    let [.., length] = VERIFY_DATA.to_be_bytes();
+    [HandshakeType::FINISHED.0, 0, 0, length, a, b, c, d, e, f, g, h, i, j, k, l]
+}
+
+/// ChangeCipherSpec and Finished. A transcript is given if another Finished is to be made after this. RFC 5246 7.1, 7.4.9
 pub(crate) fn send_finished(
     flow: &mut Flow,
     keys: Keys,
-    verify_data: &[u8],
-    transcript: &mut Transcript,
+    verify_data: &VerifyData,
+    transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
     flow.order(Command::SendChangeCipherSpec)?;
-    flow.order(Command::InstallWrite(keys))?;
-    flow.send(&Finished { verify_data }, transcript)
+    flow.install_write(keys)?;
+    let message = Finished { verify_data };
+    flow.send_with(
+        |out| message.encode(out),
+        |bytes| {
+            if let Some(transcript) = transcript {
+                transcript.add(bytes);
+            }
+        },
+    )
 }
 
-/// The peer's ChangeCipherSpec, then its Finished under the new keys.
+/// The peer's ChangeCipherSpec, then its Finished under the new keys; the transcript as above.
 pub(crate) async fn receive_finished(
     flow: &mut Flow,
     keys: Keys,
-    verify_data: &[u8],
-    transcript: &mut Transcript,
+    verify_data: &VerifyData,
+    transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
     flow.read_change_cipher_spec().await;
-    flow.order(Command::InstallRead(keys))?;
+    flow.install_read(keys)?;
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {
         return Err(Peer::BadFinished.into());
     }
-    transcript.add(message.bytes());
+    if let Some(transcript) = transcript {
+        transcript.add(message.bytes());
+    }
     Ok(())
 }
 

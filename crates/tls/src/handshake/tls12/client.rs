@@ -21,6 +21,7 @@ use crate::connection::authentication::certificate::timestamp_list;
 use crate::connection::authentication::shown::verify_signature;
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
+use crate::handshake::client_session;
 use crate::handshake::coroutine::boxed;
 use crate::handshake::established::Established;
 use crate::handshake::few::Few;
@@ -30,11 +31,11 @@ use crate::handshake::hello::{Rest, certificate_type, negotiate};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
+use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{client_session, record_limits};
 use crate::keys::suite::{self, Suite};
-use crate::keys::tls12::Exporter12;
+use crate::keys::tls12::{DirectionKeys, Exporter12};
 use crate::session::client_store::ClientSessionKey;
 
 /// What a ServerHello has settled.
@@ -44,7 +45,7 @@ pub(crate) struct Begun {
     pub(crate) facts: Facts,
     pub(crate) transcript: Transcript,
     pub(crate) ticket_promised: bool,
-    pub(crate) limits: Command,
+    pub(crate) limits: RecordLimits,
 }
 
 /// The whole handshake, from a ServerHello that chose TLS 1.2, in a box of the kind that it is: neither kind
@@ -146,13 +147,13 @@ pub(crate) fn full<'h>(
             facts.own_signature_scheme = Some(scheme);
             auth::send_verify(flow, transcript, &credential, scheme).await?;
         }
-        let (client_keys, server_keys) = auth::keys(&main, randoms);
-        let verify_data = main.client_verify_data(&transcript.digest());
-        auth::send_finished(flow, client_keys, &verify_data, transcript)?;
+        let (DirectionKeys { client: write_keys, server: read_keys }, verify_data) =
+            main.keys_and_client_finished(randoms, &transcript.digest());
+        auth::send_finished(flow, write_keys, &verify_data, Some(transcript))?;
         let ticket = resumption::receive_ticket(flow, begun.ticket_promised, transcript).await?;
         let expected = main.server_verify_data(&transcript.digest());
         flow.order(begun.limits)?;
-        auth::receive_finished(flow, server_keys, &expected, transcript).await?;
+        auth::receive_finished(flow, read_keys, &expected, None).await?;
         shown.into_facts(facts);
         let id = &promised.session_id;
         let session = resumption::of_client(config, id, &to, suite, &main, facts, ticket);
@@ -248,7 +249,7 @@ fn accept_extensions(
     record_limits::check(extensions.record_size_limit)
 }
 
-fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> Command {
+fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> RecordLimits {
     let theirs = hello.extensions.record_size_limit;
     let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
     record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))

@@ -25,7 +25,7 @@ use crate::handshake::resumption::Found;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{Exporter12, MainSecret12};
+use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
 use crate::session::client_store::ClientSessionKey;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
@@ -134,11 +134,10 @@ pub(crate) fn serve<'h>(
             &of_ticket
         };
         log.log("CLIENT_RANDOM", main.as_bytes());
-        let (client_keys, server_keys) = auth::keys(main, &randoms);
-        let verify_data = main.server_verify_data(&transcript.digest());
-        auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
-        let expected = main.client_verify_data(&transcript.digest());
-        auth::receive_finished(flow, client_keys, &expected, &mut transcript).await?;
+        let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, expected) =
+            auth::abbreviated(main, &randoms, &mut transcript);
+        auth::send_finished(flow, write_keys, &verify_data, None)?;
+        auth::receive_finished(flow, read_keys, &expected, None).await?;
         flow.order(super::server::limits(config, hello))?;
         session.tell(&mut facts);
         let extended = facts.extended_main_secret;
@@ -256,11 +255,10 @@ pub(crate) fn resume<'h>(
         let main = session.main_secret();
         log.log("CLIENT_RANDOM", main.as_bytes());
         let ticket = receive_ticket(flow, begun.ticket_promised, transcript).await?;
-        let (client_keys, server_keys) = auth::keys(main, randoms);
-        let expected = main.server_verify_data(&transcript.digest());
-        auth::receive_finished(flow, server_keys, &expected, transcript).await?;
-        let verify_data = main.client_verify_data(&transcript.digest());
-        auth::send_finished(flow, client_keys, &verify_data, transcript)?;
+        let (DirectionKeys { client: write_keys, server: read_keys }, expected, verify_data) =
+            auth::abbreviated(main, randoms, transcript);
+        auth::receive_finished(flow, read_keys, &expected, None).await?;
+        auth::send_finished(flow, write_keys, &verify_data, None)?;
         flow.order(begun.limits)?;
         let extended = facts.extended_main_secret;
         let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);

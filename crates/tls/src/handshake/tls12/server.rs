@@ -26,12 +26,13 @@ use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::{certificate_type, negotiate, parse_hello};
 use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
+use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::resumption::keep_digest;
+use crate::handshake::signature;
 use crate::handshake::tls13::server::bad_share;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{record_limits, signature};
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{Exporter12, MainSecret12};
+use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.2.
 pub(crate) async fn handshake(
@@ -52,7 +53,7 @@ pub(crate) struct FirstFlight {
     exchange: Option<KeyExchange>,
     session: NewSession,
     /// What holds behind the handshake.
-    limits: Command,
+    limits: RecordLimits,
 }
 
 /// Sends the first flight of a full handshake, or resumes, after which there is nothing left to do.
@@ -171,9 +172,10 @@ fn finish<'h>(
             shown.into_facts(&mut sent.facts);
             keep_digest(config, &mut sent.facts);
         }
-        let (client_keys, server_keys) = auth::keys(&main, &sent.randoms);
-        let expected = main.client_verify_data(&sent.transcript.digest());
-        auth::receive_finished(flow, client_keys, &expected, &mut sent.transcript).await?;
+        let digest = sent.transcript.digest();
+        let (DirectionKeys { client: read_keys, server: write_keys }, expected) =
+            main.keys_and_client_finished(&sent.randoms, &digest);
+        auth::receive_finished(flow, read_keys, &expected, Some(&mut sent.transcript)).await?;
         let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
         let kept = match session {
             NewSession::None => None,
@@ -184,7 +186,7 @@ fn finish<'h>(
             }
         };
         let verify_data = main.server_verify_data(&transcript.digest());
-        auth::send_finished(flow, server_keys, &verify_data, &mut transcript)?;
+        auth::send_finished(flow, write_keys, &verify_data, None)?;
         flow.order(limits)?;
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
@@ -305,7 +307,7 @@ pub(crate) fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Optio
     hello.extensions.record_size_limit.map(|_| limit.min(1 << 14))
 }
 
-pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> Command {
+pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> RecordLimits {
     let theirs = hello.extensions.record_size_limit;
     record_limits::tls12(&config.common, theirs, our_limit(config, hello))
 }

@@ -15,7 +15,6 @@ use crate::handshake::flow::{Flow, Message};
 use crate::handshake::identity::Shown;
 use crate::handshake::signature;
 use crate::handshake::transcript::Transcript;
-use crate::keys::tls13::HandshakeKeys;
 
 /// A peer that proved to have the key of its leaf.
 pub(crate) struct Received {
@@ -72,14 +71,14 @@ pub(crate) async fn receive(
     Ok(Some(Received { shown, scheme }))
 }
 
-/// Compares a peer's Finished and adds it to the transcript. RFC 9846 4.5.3
+/// Has a peer's Finished compared in constant time, and adds it to the transcript. RFC 9846 4.5.3
 pub(crate) fn check_finished(
     message: &Message,
-    keys: &HandshakeKeys,
     transcript: &mut Transcript,
+    verifies: impl FnOnce(&mut Transcript, &[u8]) -> bool,
 ) -> Result<(), Error> {
     let finished = Finished::parse(message.body())?;
-    if !keys.verifies(&transcript.digest(), finished.verify_data) {
+    if !verifies(transcript, finished.verify_data) {
         return Err(Peer::BadFinished.into());
     }
     transcript.add(message.bytes());

@@ -12,7 +12,7 @@ use tercel_wire::{
 };
 
 use super::auth::{self, Asked, Received, Wishes};
-use super::secrets::{handshake_secrets, main_secrets};
+use super::secrets::{Application, application, handshake_keys};
 use super::settle::settle;
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
@@ -31,126 +31,140 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session as session, record_limits};
-use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls13::EarlySecret;
+use crate::keys::tls13::{EarlySecret, HandshakeKeys};
 use crate::session::state::Session;
 
 /// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
-pub(crate) async fn handshake(
-    flow: &mut Flow,
-    config: &Arc<ClientConfig>,
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(crate) fn handshake<'h>(
+    flow: &'h mut Flow,
+    config: &'h Arc<ClientConfig>,
     mut offer: Offer,
     first: Message,
-) -> Result<(), Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
-    let offered_early = offer.early_data;
-    let (message, suite, mut transcript, retried) = settle(flow, config, &mut offer, first).await?;
-    let hello = ServerHello::parse(message.body())?;
-    let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
-    facts.retried = retried;
-    if offered_early {
-        facts.early_data = EarlyData::Rejected;
-    }
-
-    if config.only_pre_shared_keys && hello.extensions.pre_shared_key.is_none() {
-        return Err(Peer::PreSharedKeyDeclined.into());
-    }
-    let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
-        return Err(Peer::MissingServerExtension.into());
-    };
-    facts.group = Some(share.group);
-    let shared = offer.agree(config, share.group, share.key_exchange)?;
-    let (session, external) = chosen_key(&hello, &mut offer, suite)?;
-    let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-    let early = match (&session, &external) {
-        (Some(_), _) => {
-            offer.early_secret.take().ok_or(Peer::WrongPreSharedKeyChosen)?.for_suite(suite)
+) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+    async move {
+        flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
+        let offered_early = offer.early_data;
+        let (message, suite, mut transcript, retried) =
+            settle(flow, config, &mut offer, first).await?;
+        let hello = ServerHello::parse(message.body())?;
+        let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
+        facts.retried = retried;
+        if offered_early {
+            facts.early_data = EarlyData::Rejected;
         }
-        (None, Some(key)) => EarlySecret::new(suite, Some(key.secret())),
-        (None, None) => EarlySecret::new(suite, None),
-    };
-    if let Some(key) = external {
-        facts.set_pre_shared_key(key.used());
-    }
-    // Without the session's key anyone could compute it.
-    let early_exporter = (offer.early_data && session.is_some()).then(|| {
-        let digest = offer.transcript(suite.hash).digest();
-        Box::new(Exporter::tls13(early.early_exporter_secret(&digest)))
-    });
-    transcript.add(message.bytes());
-    let secrets = early.into_handshake(&shared);
-    // Middlebox compatibility, once. RFC 9846 E.4
-    if !offer.session_id.is_empty() && !retried && !offered_early {
-        flow.order(Command::SendChangeCipherSpec)?;
-    }
-    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
-    flow.install_read(server_handshake.keys())?;
-    if !offer.early_data {
-        flow.install_write(client_handshake.keys())?;
-    }
 
-    receive_encrypted_extensions(
-        flow,
-        config,
-        &offer,
-        session.as_deref(),
-        &mut transcript,
-        &mut facts,
-    )
-    .await?;
-    if offer.early_data && facts.early_data == EarlyData::Rejected {
-        flow.install_write(client_handshake.keys())?;
-    }
-    facts.resumed = session.is_some();
-    let authenticated = session.as_ref().map(|session| session.authenticated);
-    let request = match session {
-        Some(session) => {
-            session.tell(&mut facts);
-            None
+        if config.only_pre_shared_keys && hello.extensions.pre_shared_key.is_none() {
+            return Err(Peer::PreSharedKeyDeclined.into());
         }
-        // Neither side shows a certificate. RFC 9846 4.4.2, F.1
-        None if facts.pre_shared_key().is_some() => None,
-        None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
-    };
-    let finished = flow.read_expected(HandshakeType::FINISHED).await?;
-    auth::check_finished(&finished, &server_handshake, &mut transcript)?;
+        let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
+            return Err(Peer::MissingServerExtension.into());
+        };
+        facts.group = Some(share.group);
+        let shared = offer.agree(config, share.group, share.key_exchange)?;
+        let (session, external) = chosen_key(&hello, &mut offer, suite)?;
+        let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
+        let early = match (&session, &external) {
+            (Some(_), _) => {
+                offer.early_secret.take().ok_or(Peer::WrongPreSharedKeyChosen)?.for_suite(suite)
+            }
+            (None, Some(key)) => EarlySecret::new(suite, Some(key.secret())),
+            (None, None) => EarlySecret::new(suite, None),
+        };
+        if let Some(key) = external {
+            facts.set_pre_shared_key(key.used());
+        }
+        // Without the session's key anyone could compute it.
+        let early_exporter = (offer.early_data && session.is_some()).then(|| {
+            let digest = offer.transcript(suite.hash).digest();
+            Box::new(Exporter::tls13(early.early_exporter_secret(&digest)))
+        });
+        transcript.add(message.bytes());
+        let secret = early.into_handshake(&shared);
+        // Middlebox compatibility, once. RFC 9846 E.4
+        if !offer.session_id.is_empty() && !retried && !offered_early {
+            flow.order(Command::SendChangeCipherSpec)?;
+        }
+        let HandshakeKeys { client, server, client_finished, server_finished, main } =
+            handshake_keys(secret, &mut transcript, &log);
+        flow.install_read(server)?;
+        // Behind early data, if there is any.
+        let mut client = Some(client);
+        if let Some(keys) = client.take_if(|_| !offer.early_data) {
+            flow.install_write(keys)?;
+        }
 
-    let main = main_secrets(secrets, &mut transcript, &log);
-    // The server has said all it says under handshake keys.
-    flow.install_read(Keys::Tls13(main.server))?;
-    if facts.early_data == EarlyData::Accepted {
-        flow.send(&EndOfEarlyData, &mut transcript)?;
-        flow.install_write(client_handshake.keys())?;
+        receive_encrypted_extensions(
+            flow,
+            config,
+            &offer,
+            session.as_deref(),
+            &mut transcript,
+            &mut facts,
+        )
+        .await?;
+        if let Some(keys) = client.take_if(|_| facts.early_data == EarlyData::Rejected) {
+            flow.install_write(keys)?;
+        }
+        facts.resumed = session.is_some();
+        let authenticated = session.as_ref().map(|session| session.authenticated);
+        let request = match session {
+            Some(session) => {
+                session.tell(&mut facts);
+                None
+            }
+            // Neither side shows a certificate. RFC 9846 4.4.2, F.1
+            None if facts.pre_shared_key().is_some() => None,
+            None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
+        };
+        let finished = flow.read_expected(HandshakeType::FINISHED).await?;
+        auth::check_finished(&finished, &mut transcript, |transcript, verify_data| {
+            server_finished.verifies(&transcript.digest(), verify_data)
+        })?;
+
+        let accepted = facts.early_data == EarlyData::Accepted;
+        let alone = (!accepted && request.is_none()).then_some(&client_finished);
+        let Application { client: write_keys, server: read_keys, exporter, client_verify_data } =
+            application(&main, alone, &mut transcript, &log);
+        // The server has said all it says under handshake keys.
+        flow.install_read(read_keys)?;
+        if let Some(keys) = client {
+            flow.send(&EndOfEarlyData, &mut transcript)?;
+            flow.install_write(keys)?;
+        }
+        if let Some(request) = request {
+            certificate_type::check_client(config, &facts)?;
+            let kind = facts.client_certificate_type;
+            facts.own_signature_scheme =
+                authenticate(flow, config, &mut transcript, request, kind).await?;
+        }
+        match client_verify_data {
+            Some(made) => flow.send(&Finished { verify_data: made.as_bytes() }, &mut transcript)?,
+            None => {
+                let verify_data = client_finished.verify_data(&transcript.digest());
+                flow.send(&Finished { verify_data: &verify_data }, &mut transcript)?;
+            }
+        }
+        flow.install_write(write_keys)?;
+        // After an external key there is nothing to be asked for. RFC 9846 4.4.2
+        facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
+        // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
+        let answering = facts.post_handshake_auth.then(|| {
+            HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type)
+        });
+        let secret = || main.resumption_secret(&transcript.digest());
+        let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
+        flow.connect(Established {
+            facts,
+            exporter,
+            early_exporter: early_exporter.filter(|_| accepted),
+            tolerate_truncation: config.common.tolerate_truncation,
+            tickets,
+            answering,
+            requesting: None,
+        })
     }
-    if let Some(request) = request {
-        certificate_type::check_client(config, &facts)?;
-        let kind = facts.client_certificate_type;
-        facts.own_signature_scheme =
-            authenticate(flow, config, &mut transcript, request, kind).await?;
-    }
-    let accepted = facts.early_data == EarlyData::Accepted;
-    let verify_data = client_handshake.verify_data(&transcript.digest());
-    let finished = Finished { verify_data: &verify_data };
-    flow.send(&finished, &mut transcript)?;
-    flow.install_write(Keys::Tls13(main.client))?;
-    // After an external key there is nothing to be asked for. RFC 9846 4.4.2
-    facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
-    // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
-    let answering = facts
-        .post_handshake_auth
-        .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type));
-    let secret = || main.main.resumption_secret(&transcript.digest());
-    let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
-    flow.connect(Established {
-        facts,
-        exporter: main.exporter,
-        early_exporter: early_exporter.filter(|_| accepted),
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets,
-        answering,
-        requesting: None,
-    })
 }
 
 /// The key that the server chose: that of a session, or one from outside.

@@ -202,24 +202,48 @@ pub(crate) fn send_tickets(
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();
-    for (nonce, age_add) in (0_u8..).zip(age_adds) {
+    let mut send = |nonce, age_add, psk| {
         template.age_add = age_add;
-        template.secret = secret.psk(&[nonce]);
-        let Some(ticket) = resumption::issue(config, &template, facts) else { return Ok(()) };
-        let message = NewSessionTicket {
-            ticket_lifetime: template.lifetime,
-            ticket_age_add: template.age_add,
-            ticket_nonce: &[nonce],
-            ticket: &ticket,
-            extensions: NewSessionTicketExtensions {
-                early_data: (template.max_early_data > 0).then_some(template.max_early_data),
-                tls_flags: template.across_names.then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
-                ..Default::default()
-            },
+        template.secret = psk;
+        send_ticket(flow, config, &template, nonce, facts)
+    };
+    let mut tickets = (0_u8..).zip(age_adds);
+    // In pairs, whose keys are made at once.
+    while let Some((nonce, age_add)) = tickets.next() {
+        let Some((second, second_age_add)) = tickets.next() else {
+            send(nonce, age_add, secret.psk(&[nonce]))?;
+            break;
         };
-        flow.send_with(|out| message.encode(out), |_| {})?;
+        let [psk, second_psk] = secret.psks([&[nonce], &[second]]);
+        if !send(nonce, age_add, psk)? || !send(second, second_age_add, second_psk)? {
+            break;
+        }
     }
     Ok(())
+}
+
+/// `false` if it cannot be made, nor can others.
+fn send_ticket(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    session: &Session,
+    nonce: u8,
+    facts: &mut Facts,
+) -> Result<bool, Error> {
+    let Some(ticket) = resumption::issue(config, session, facts) else { return Ok(false) };
+    let message = NewSessionTicket {
+        ticket_lifetime: session.lifetime,
+        ticket_age_add: session.age_add,
+        ticket_nonce: &[nonce],
+        ticket: &ticket,
+        extensions: NewSessionTicketExtensions {
+            early_data: (session.max_early_data > 0).then_some(session.max_early_data),
+            tls_flags: session.across_names.then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
+            ..Default::default()
+        },
+    };
+    flow.send_with(|out| message.encode(out), |_| {})?;
+    Ok(true)
 }
 
 /// The most tickets one handshake hands out.

@@ -1,47 +1,53 @@
 //! The steps of the key schedule that both sides take alike, and their lines in the key log. RFC 9846 7.1
 //!
-//! Must not know: whose turn it is. Next: `keys/tls13.rs`.
+//! Must not know: whose turn it is. Next: `keys/tls13/`.
+
+use tercel_crypto::ShortSecret;
 
 use crate::connection::export::Exporter;
 use crate::handshake::log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::keys::tls13::{HandshakeKeys, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::keys::direction::NewKeys;
+use crate::keys::tls13::{FinishedKey, HandshakeKeys, HandshakeSecret, MainSecret};
 
-/// The handshake keys of (client, server), after the ServerHello.
-pub(crate) fn handshake_secrets(
-    secrets: &HandshakeSecret,
+/// The keys of the handshake, after the ServerHello.
+pub(crate) fn handshake_keys(
+    secret: HandshakeSecret,
     transcript: &mut Transcript,
     log: &SecretLog,
-) -> (HandshakeKeys, HandshakeKeys) {
-    let digest = transcript.digest();
-    let client = secrets.client_handshake_traffic_secret(&digest);
-    let server = secrets.server_handshake_traffic_secret(&digest);
-    log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", client.as_bytes());
-    log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", server.as_bytes());
-    (client.into_handshake_keys(), server.into_handshake_keys())
+) -> HandshakeKeys {
+    let secrets = secret.into_traffic_secrets(&transcript.digest());
+    log.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", secrets.client());
+    log.log("SERVER_HANDSHAKE_TRAFFIC_SECRET", secrets.server());
+    secrets.into_keys()
 }
 
-/// The secrets of application data, in the roles' names.
+/// What application data needs, in the roles' names.
 pub(crate) struct Application {
-    pub(crate) main: MainSecret,
-    pub(crate) client: TrafficSecret,
-    pub(crate) server: TrafficSecret,
+    pub(crate) client: NewKeys,
+    pub(crate) server: NewKeys,
     pub(crate) exporter: Exporter,
+    /// What the client's Finished says, if that follows on the server's at once.
+    pub(crate) client_verify_data: Option<ShortSecret>,
 }
 
-/// The last stage, after the server's Finished.
-pub(crate) fn main_secrets(
-    secrets: HandshakeSecret,
+/// The last stage, after the server's Finished. `client` is given if the client has no other message to send before
+/// its own.
+pub(crate) fn application(
+    main: &MainSecret,
+    client: Option<&FinishedKey>,
     transcript: &mut Transcript,
     log: &SecretLog,
 ) -> Application {
-    let main: MainSecret = secrets.into_main();
-    let digest = transcript.digest();
-    let client = main.client_application_traffic_secret(&digest);
-    let server = main.server_application_traffic_secret(&digest);
-    let exporter = main.exporter_secret(&digest);
-    log.log("CLIENT_TRAFFIC_SECRET_0", client.as_bytes());
-    log.log("SERVER_TRAFFIC_SECRET_0", server.as_bytes());
-    log.log("EXPORTER_SECRET", exporter.as_bytes());
-    Application { main, client, server, exporter: Exporter::tls13(exporter) }
+    let made = main.application_secrets(&transcript.digest(), client);
+    log.log("CLIENT_TRAFFIC_SECRET_0", made.client.as_bytes());
+    log.log("SERVER_TRAFFIC_SECRET_0", made.server.as_bytes());
+    log.log("EXPORTER_SECRET", made.exporter.as_bytes());
+    let [client_key, server_key] = made.client.write_keys(&made.server);
+    Application {
+        client: NewKeys::tls13(made.client, client_key),
+        server: NewKeys::tls13(made.server, server_key),
+        exporter: Exporter::tls13(made.exporter),
+        client_verify_data: made.client_verify_data,
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm, SharedSecret, ShortSecret};
 use tercel_wire::{
     ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, Finished,
     HandshakeMessage, HandshakeType, KeyShareEntry, NamedGroup, ProtocolName, ProtocolVersion,
@@ -15,7 +15,7 @@ use super::auth::{self, Asked, Received, Wishes};
 use super::basis::{Basis, choose_basis};
 use super::fresh::{AgeAdds, Fresh};
 use super::resumption;
-use super::secrets::{Application, handshake_secrets, main_secrets};
+use super::secrets::{Application, application, handshake_keys};
 use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::authentication::HandshakeContext;
@@ -28,13 +28,14 @@ use crate::handshake::established::Established;
 use crate::handshake::flow::{Command, Flow, Message};
 use crate::handshake::hello::retry::{self, Settled};
 use crate::handshake::hello::{certificate_type, group, negotiate, parse_hello};
+use crate::handshake::identity;
 use crate::handshake::log::SecretLog;
+use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::resumption::{keep_digest, template as server_session};
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{identity, record_limits};
-use crate::keys::direction::Keys as DirectionKeys;
+use crate::keys::direction::{Keys as DirectionKeys, NewKeys};
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeKeys, HandshakeSecret, MainSecret, TrafficSecret};
+use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys, MainSecret};
 use crate::record::limits;
 use crate::session::state::Session;
 
@@ -47,13 +48,12 @@ pub(crate) async fn handshake(
     let mut keys = Keys::default();
     // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
     let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
-    let client_handshake = keys.client_handshake.as_ref().ok_or(Local::Encode)?;
 
     if let Some(limits) = sent.early_data.take() {
         let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
         EndOfEarlyData::parse(end.body())?;
         sent.transcript.add(end.bytes());
-        flow.install_read(client_handshake.keys())?;
+        flow.install_read(keys.behind_early_data.take().ok_or(Local::Encode)?)?;
         flow.order(limits)?;
     }
     let shown = if sent.shows_certificate && config.client_auth != ClientAuth::None {
@@ -63,9 +63,10 @@ pub(crate) async fn handshake(
     } else {
         None
     };
-    receive_finished(flow, client_handshake, &mut sent.transcript).await?;
-    let main = keys.application.ok_or(Local::Encode)?;
-    flow.install_read(DirectionKeys::Tls13(main.client))?;
+    let expected = &keys.unused.as_ref().ok_or(Local::Encode)?.client_finished;
+    receive_finished(flow, expected, &mut sent.transcript).await?;
+    let Unused { main, client, exporter, .. } = keys.unused.ok_or(Local::Encode)?;
+    flow.install_read(client)?;
     let FirstFlight { suite, mut transcript, mut facts, session, .. } = sent;
     let authenticated = session.as_ref().map(|session| session.authenticated);
     if let Some(Received { shown, scheme }) = shown {
@@ -79,14 +80,14 @@ pub(crate) async fn handshake(
     facts.post_handshake_auth &= facts.pre_shared_key().is_none();
     let requesting = requesting(config, &facts, &transcript);
     if sent.tickets > 0 {
-        let secret = main.main.resumption_secret(&transcript.digest());
+        let secret = main.resumption_secret(&transcript.digest());
         let template = server_session(config, suite, &facts, authenticated);
         let age_adds = sent.age_adds.into_iter().take(sent.tickets.into());
         resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
     }
     flow.connect(Established {
         facts,
-        exporter: main.exporter,
+        exporter,
         early_exporter: sent.early_exporter,
         tolerate_truncation: config.common.tolerate_truncation,
         tickets: None,
@@ -102,7 +103,7 @@ pub(crate) struct FirstFlight {
     facts: Facts,
     session: Option<Arc<Session>>,
     /// If early data was accepted: the limits that hold behind it.
-    early_data: Option<Command>,
+    early_data: Option<RecordLimits>,
     early_exporter: Option<Box<Exporter>>,
     shows_certificate: bool,
     /// How many tickets the client gets, and what obfuscates their ages.
@@ -113,15 +114,25 @@ pub(crate) struct FirstFlight {
 /// What is still needed of the keys then: put here as soon as it is made.
 #[derive(Default)]
 pub(crate) struct Keys {
-    client_handshake: Option<HandshakeKeys>,
-    application: Option<Unused>,
+    /// The client's handshake keys, if early data comes first.
+    behind_early_data: Option<DirectionKeys>,
+    unused: Option<Unused>,
 }
 
-/// The secrets of application data that are not used before the client's Finished.
+/// What is not used before the client's Finished.
 struct Unused {
     main: MainSecret,
-    client: TrafficSecret,
+    client_finished: ClientFinished,
+    client: NewKeys,
     exporter: Exporter,
+}
+
+/// What a client's Finished is compared with.
+enum ClientFinished {
+    /// It follows on ours at once, so that what it says is known.
+    Known(ShortSecret),
+    /// Other messages stand between, which it is over too.
+    Key(FinishedKey),
 }
 
 /// Up to our Finished.
@@ -202,13 +213,15 @@ pub(crate) async fn send_first_flight(
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec)?;
     }
-    let secrets = early.into_handshake(&shared);
-    let (client_handshake, server_handshake) = handshake_secrets(&secrets, &mut transcript, &log);
-    flow.install_write(server_handshake.keys())?;
-    if !early_data {
-        flow.install_read(client_handshake.keys())?;
+    let secret = early.into_handshake(&shared);
+    let HandshakeKeys { client, server, client_finished, server_finished, main } =
+        handshake_keys(secret, &mut transcript, &log);
+    flow.install_write(server)?;
+    if early_data {
+        keys.behind_early_data = Some(client);
+    } else {
+        flow.install_read(client)?;
     }
-    keys.client_handshake = Some(client_handshake);
 
     send_encrypted_extensions(flow, config, &hello, &facts, &mut transcript)?;
     if let Some((credential, scheme)) = &own {
@@ -219,10 +232,19 @@ pub(crate) async fn send_first_flight(
         auth::send_certificate(flow, &mut transcript, Some(credential), &[], wishes)?;
         auth::send_verify(flow, &mut transcript, credential, *scheme, Side::Server).await?;
     }
-    let Application { main, client, server, exporter } =
-        send_finished(flow, secrets, &server_handshake, &mut transcript, &log)?;
-    flow.install_write(DirectionKeys::Tls13(server))?;
-    keys.application = Some(Unused { main, client, exporter });
+    let verify_data = server_finished.verify_data(&transcript.digest());
+    flow.send(&Finished { verify_data: &verify_data }, &mut transcript)?;
+    let asks = own.is_some() && config.client_auth != ClientAuth::None;
+    let alone = (!early_data && !asks).then_some(&client_finished);
+    let Application { client, server, exporter, client_verify_data } =
+        application(&main, alone, &mut transcript, &log);
+    // From here on we may send application data. RFC 9846 4.5.3
+    flow.install_write(server)?;
+    let client_finished = match client_verify_data {
+        Some(known) => ClientFinished::Known(known),
+        None => ClientFinished::Key(client_finished),
+    };
+    keys.unused = Some(Unused { main, client_finished, client, exporter });
     flow.order(Command::HalfRtt)?;
 
     // Clients that do not offer it are never asked later. RFC 9846 4.3.6
@@ -328,8 +350,7 @@ fn receive_early_data(
     }
     facts.early_data = EarlyData::Accepted;
     let digest = transcript.digest();
-    let secret = early.client_early_traffic_secret(&digest);
-    let exporter = early.early_exporter_secret(&digest);
+    let (secret, exporter) = early.early_secrets(&digest);
     log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
     flow.install_read(DirectionKeys::Tls13(secret))?;
@@ -388,20 +409,6 @@ fn send_certificate_request(
     flow.send_with(|out| write_request(config, &[], out), |bytes| transcript.add(bytes))
 }
 
-/// Our Finished; from here on we may send application data. RFC 9846 4.5.3
-fn send_finished(
-    flow: &mut Flow,
-    secrets: HandshakeSecret,
-    server_handshake: &HandshakeKeys,
-    transcript: &mut Transcript,
-    log: &SecretLog,
-) -> Result<Application, Error> {
-    let verify_data = server_handshake.verify_data(&transcript.digest());
-    let finished = Finished { verify_data: &verify_data };
-    flow.send(&finished, transcript)?;
-    Ok(main_secrets(secrets, transcript, log))
-}
-
 async fn receive_client_certificate(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -438,9 +445,14 @@ fn requesting(
 
 async fn receive_finished(
     flow: &mut Flow,
-    keys: &HandshakeKeys,
+    expected: &ClientFinished,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
-    auth::check_finished(&message, keys, transcript)
+    auth::check_finished(&message, transcript, |transcript, verify_data| match expected {
+        ClientFinished::Known(known) => {
+            tercel_crypto::constant_time_eq(known.as_bytes(), verify_data)
+        }
+        ClientFinished::Key(key) => key.verifies(&transcript.digest(), verify_data),
+    })
 }

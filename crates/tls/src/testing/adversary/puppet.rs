@@ -212,11 +212,13 @@ impl<'s> Puppet<'s> {
                     let tls13 = version == ProtocolVersion::TLS1_3;
                     self.opener.expect(if tls13 { Expect::Tls13 } else { Expect::Tls12 });
                 }
-                Command::InstallWrite(keys) => self.sealer.install(keys.protection().unwrap()),
+                Command::InstallWrite(keys) => {
+                    self.sealer.install(keys.keys().protection().unwrap());
+                }
                 Command::InstallRead(keys) => {
-                    self.opener.install(keys.protection().unwrap());
+                    self.opener.install(keys.keys().protection().unwrap());
                     // A victim that cannot read the last message answers under older keys, or none.
-                    if keys.is_tls13() {
+                    if keys.keys().is_tls13() {
                         self.opener.expect_plain_alert();
                     }
                 }

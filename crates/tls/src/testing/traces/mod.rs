@@ -7,7 +7,7 @@
 mod file;
 mod steps;
 
-use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use tercel_crypto::{Digest, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_pki::RefusalReason;
 use tercel_wire::{
     Certificate, CertificateVerify, CipherSuite, ClientHello, ContentType, HandshakeMessage,
@@ -19,8 +19,8 @@ use crate::config::scheme;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls13::{
-    CLIENT_CONTEXT, EarlySecret, HandshakeSecret, MainSecret, PskKind, SERVER_CONTEXT,
-    SignedContent, TrafficSecret,
+    ApplicationSecrets, CLIENT_CONTEXT, EarlySecret, HandshakeKeys, PskKind, SERVER_CONTEXT,
+    SignedContent,
 };
 use crate::record::frame::Expect;
 use crate::record::opener::Opener;
@@ -72,11 +72,10 @@ struct Play<'t> {
     server: End,
     first_hello: Vec<u8>,
     transcript: Transcript,
-    secrets: Option<HandshakeSecret>,
-    /// The handshake traffic secrets of (client, server).
-    handshake: Option<(TrafficSecret, TrafficSecret)>,
-    /// The last stage and the client's first application traffic secret, from the server's Finished on.
-    application: Option<(MainSecret, TrafficSecret)>,
+    /// From the ServerHello on.
+    handshake: Option<HandshakeKeys>,
+    /// From the server's Finished on, over this transcript hash.
+    application: Option<(Digest, ApplicationSecrets)>,
 }
 
 struct End {
@@ -98,7 +97,6 @@ impl<'t> Play<'t> {
             server: end(),
             first_hello: Vec::new(),
             transcript: Transcript::new(suite.hash),
-            secrets: None,
             handshake: None,
             application: None,
         }
@@ -151,7 +149,7 @@ impl<'t> Play<'t> {
             (HandshakeType::END_OF_EARLY_DATA, _) => {
                 self.transcript.add(message);
                 self.protect(Side::Client, |play| {
-                    play.handshake.as_ref().unwrap().0.protection().unwrap()
+                    play.handshake.as_ref().unwrap().client.protection().unwrap()
                 });
             }
             (HandshakeType::FINISHED, Side::Server) => self.server_finished(message),
@@ -190,10 +188,10 @@ impl<'t> Play<'t> {
 
         let digest = self.transcript.digest();
         assert_eq!(&*digest, self.trace.value("derive c e traffic", "hash"));
-        let traffic = early.client_early_traffic_secret(&digest);
+        let (traffic, exporter) = early.early_secrets(&digest);
         assert_eq!(traffic.as_bytes(), self.trace.value("derive c e traffic", "expanded"));
-        let exporter = early.early_exporter_secret(&digest);
         assert_eq!(exporter.as_bytes(), self.trace.value("derive e exp master", "expanded"));
+        assert_eq!(early.early_exporter_secret(&digest).as_bytes(), exporter.as_bytes());
         self.protect(Side::Client, |_| traffic.protection().unwrap());
     }
 
@@ -205,18 +203,17 @@ impl<'t> Play<'t> {
         self.transcript.add(message);
         let hello = self.transcript.digest();
         let shared = self.key_exchange();
-        let secrets = EarlySecret::new(self.suite, self.psk).into_handshake(&shared);
-        let client = secrets.client_handshake_traffic_secret(&hello);
-        let server = secrets.server_handshake_traffic_secret(&hello);
+        let secret = EarlySecret::new(self.suite, self.psk).into_handshake(&shared);
+        let secrets = secret.into_traffic_secrets(&hello);
         assert_eq!(&*hello, self.trace.value("derive c hs traffic", "hash"));
-        assert_eq!(client.as_bytes(), self.trace.value("derive c hs traffic", "expanded"));
-        assert_eq!(server.as_bytes(), self.trace.value("derive s hs traffic", "expanded"));
-        self.secrets = Some(secrets);
-        self.protect(Side::Server, |_| server.protection().unwrap());
+        assert_eq!(secrets.client(), self.trace.value("derive c hs traffic", "expanded"));
+        assert_eq!(secrets.server(), self.trace.value("derive s hs traffic", "expanded"));
+        let keys = secrets.into_keys();
+        self.protect(Side::Server, |_| keys.server.protection().unwrap());
         if self.psk.is_none() {
-            self.protect(Side::Client, |_| client.protection().unwrap());
+            self.protect(Side::Client, |_| keys.client.protection().unwrap());
         }
-        self.handshake = Some((client, server));
+        self.handshake = Some(keys);
     }
 
     /// Whoever made this signature signed what we would have it sign.
@@ -237,16 +234,16 @@ impl<'t> Play<'t> {
     }
 
     fn server_finished(&mut self, message: &[u8]) {
-        let (_, server) = self.handshake.as_ref().unwrap();
+        let HandshakeKeys { main, client_finished, server_finished, .. } =
+            self.handshake.as_ref().unwrap();
         let expected = self.trace.step(Side::Server, "finished").value("finished");
-        assert_eq!(&*server.verify_data(&self.transcript.digest()), expected);
-        assert!(server.verifies(&self.transcript.digest(), &message[4..]));
+        assert_eq!(&*server_finished.verify_data(&self.transcript.digest()), expected);
+        assert!(server_finished.verifies(&self.transcript.digest(), &message[4..]));
         self.transcript.add(message);
         let finished = self.transcript.digest();
-        let main = self.secrets.take().unwrap().into_main();
-        let client = main.client_application_traffic_secret(&finished);
-        let server = main.server_application_traffic_secret(&finished);
-        let exporter = main.exporter_secret(&finished);
+        assert!(main.application_secrets(&finished, None).client_verify_data.is_none());
+        let made = main.application_secrets(&finished, Some(client_finished));
+        let ApplicationSecrets { client, server, exporter, .. } = &made;
         assert_eq!(&*finished, self.trace.value("derive c ap traffic", "hash"));
         assert_eq!(client.as_bytes(), self.trace.value("derive c ap traffic", "expanded"));
         assert_eq!(server.as_bytes(), self.trace.value("derive s ap traffic", "expanded"));
@@ -258,20 +255,29 @@ impl<'t> Play<'t> {
         let mut exported = [0; 32];
         exporter.export(b"label", b"context", &mut exported).unwrap();
         assert_eq!(exported, *steps::expanded(&of_label, "exporter", &steps::sha256(b"context")));
+        let [client_key, server_key] = client.write_keys(server);
+        for (at_once, alone) in [(client_key, client.write_key()), (server_key, server.write_key())]
+        {
+            assert_eq!((at_once.key(), at_once.iv()), (alone.key(), alone.iv()));
+        }
         self.protect(Side::Server, |_| server.protection().unwrap());
-        self.application = Some((main, client));
+        self.application = Some((finished, made));
     }
 
     fn client_finished(&mut self, message: &[u8]) {
-        let (client, _) = self.handshake.as_ref().unwrap();
+        let HandshakeKeys { main, client_finished, .. } = self.handshake.as_ref().unwrap();
         let expected = self.trace.step(Side::Client, "finished").value("finished");
-        assert_eq!(&*client.verify_data(&self.transcript.digest()), expected);
-        assert!(client.verifies(&self.transcript.digest(), &message[4..]));
+        let over = self.transcript.digest();
+        assert_eq!(&*client_finished.verify_data(&over), expected);
+        assert!(client_finished.verifies(&over, &message[4..]));
+        let (of_server, made) = self.application.as_ref().unwrap();
+        // What was made a step early is right where the client said nothing else.
+        let early = made.client_verify_data.as_ref().unwrap();
+        assert_eq!(early.as_bytes() == expected, over == *of_server);
         self.transcript.add(message);
         let hash = self.trace.value("derive res master", "hash");
         let finished = self.transcript.digest();
         assert_eq!(&*finished, hash);
-        let (main, client) = self.application.take().unwrap();
         let resumption = main.resumption_secret(&finished);
         let has_ticket = self.trace.steps().iter().any(|step| step.what == "derive resumption");
         if has_ticket {
@@ -279,7 +285,8 @@ impl<'t> Play<'t> {
             let psk = resumption.psk(&[0, 0]);
             assert_eq!(psk.as_bytes(), self.trace.value("derive resumption", "expanded"));
         }
-        self.protect(Side::Client, |_| client.protection().unwrap());
+        let (_, made) = self.application.take().unwrap();
+        self.protect(Side::Client, |_| made.client.protection().unwrap());
     }
 
     /// What one side writes and the other reads is protected like this from here on.

@@ -1,0 +1,129 @@
+//! Four lanes by AVX2.
+//!
+//! What it is for: processors without AVX-512. What it must not know: hashing. Where to look next: `rounds.rs`.
+
+use core::arch::x86_64 as x86;
+
+use super::Lane;
+use super::rounds::{self, Vector};
+use crate::backend::memory::Word;
+
+/// Takes the blocks of one to four lanes into their states.
+///
+/// # Safety
+///
+/// The processor must have AVX2.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn four(lanes: &mut [Lane]) {
+    // SAFETY: the caller's promise.
+    unsafe { rounds::compress::<Four, 4>(lanes) };
+}
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Four(pub(super) x86::__m256i);
+
+// SAFETY: numbers.
+unsafe impl Word for Four {}
+
+// SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has AVX2.
+impl Vector<4> for Four {
+    #[inline(always)]
+    unsafe fn load(words: &[u64; 4]) -> Self {
+        // SAFETY: the caller's promise; reads the 32 bytes of the array, wherever they lie.
+        Self(unsafe { x86::_mm256_loadu_si256(words.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_big_endian(words: &[[u8; 8]; 4]) -> Self {
+        // SAFETY: the caller's promise; reads the 32 bytes of the array, wherever they lie.
+        Self(unsafe {
+            let reversed = x86::_mm256_set_epi64x(
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+            );
+            x86::_mm256_shuffle_epi8(x86::_mm256_loadu_si256(words.as_ptr().cast()), reversed)
+        })
+    }
+
+    #[inline(always)]
+    fn store(self, words: &mut [u64; 4]) {
+        // SAFETY: as above; writes the 32 bytes of the array, wherever they lie.
+        unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        // SAFETY: as above.
+        unsafe {
+            // Pairs of neighbours: 0 and 2 of two rows, then 1 and 3.
+            let (ab_even, ab_odd) =
+                (x86::_mm256_unpacklo_epi64(a.0, b.0), x86::_mm256_unpackhi_epi64(a.0, b.0));
+            let (cd_even, cd_odd) =
+                (x86::_mm256_unpacklo_epi64(c.0, d.0), x86::_mm256_unpackhi_epi64(c.0, d.0));
+            [
+                Self(x86::_mm256_permute2x128_si256::<0x20>(ab_even, cd_even)),
+                Self(x86::_mm256_permute2x128_si256::<0x20>(ab_odd, cd_odd)),
+                Self(x86::_mm256_permute2x128_si256::<0x31>(ab_even, cd_even)),
+                Self(x86::_mm256_permute2x128_si256::<0x31>(ab_odd, cd_odd)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm256_add_epi64(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn add_constant(self, constant: u64) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm256_add_epi64(self.0, x86::_mm256_set1_epi64x(constant as i64)) })
+    }
+
+    #[inline(always)]
+    fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
+        const { assert!(RIGHT + LEFT == 64) };
+        // SAFETY: as above.
+        Self(unsafe {
+            x86::_mm256_or_si256(
+                x86::_mm256_srli_epi64::<RIGHT>(self.0),
+                x86::_mm256_slli_epi64::<LEFT>(self.0),
+            )
+        })
+    }
+
+    #[inline(always)]
+    fn shift<const RIGHT: i32>(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm256_srli_epi64::<RIGHT>(self.0) })
+    }
+
+    #[inline(always)]
+    fn xor(self, second: Self, third: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm256_xor_si256(self.0, x86::_mm256_xor_si256(second.0, third.0)) })
+    }
+
+    #[inline(always)]
+    fn choose(self, yes: Self, no: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe {
+            let differing = x86::_mm256_xor_si256(yes.0, no.0);
+            x86::_mm256_xor_si256(no.0, x86::_mm256_and_si256(self.0, differing))
+        })
+    }
+
+    #[inline(always)]
+    fn majority(self, second: Self, third: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe {
+            let either = x86::_mm256_or_si256(self.0, second.0);
+            let both = x86::_mm256_and_si256(self.0, second.0);
+            x86::_mm256_or_si256(both, x86::_mm256_and_si256(third.0, either))
+        })
+    }
+}

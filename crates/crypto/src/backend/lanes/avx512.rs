@@ -1,0 +1,269 @@
+//! Four and eight lanes by AVX-512, which rotates in one instruction, and has one for any function of three bits.
+//!
+//! What it is for: processors that have it. What it must not know: hashing. Where to look next: `rounds.rs`; `avx2.rs`, whose
+//! vector the four lanes are.
+
+use core::arch::x86_64 as x86;
+
+use super::Lane;
+use super::avx2;
+use super::rounds::{self, Vector};
+use crate::backend::memory::Word;
+
+/// Whether this processor can, and without harm: those before Ice Lake, which lack VBMI, lower their clock for vectors of 512
+/// bits.
+pub(super) fn is_available() -> bool {
+    std::is_x86_feature_detected!("avx512f")
+        && std::is_x86_feature_detected!("avx512bw")
+        && std::is_x86_feature_detected!("avx512vl")
+        && std::is_x86_feature_detected!("avx512vbmi")
+        && std::is_x86_feature_detected!("avx2")
+}
+
+/// Takes the blocks of one to four lanes into their states.
+///
+/// # Safety
+///
+/// [`is_available`] must have said yes.
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+pub(super) unsafe fn four(lanes: &mut [Lane]) {
+    // SAFETY: the caller's promise.
+    unsafe { rounds::compress::<Four, 4>(lanes) };
+}
+
+/// Takes the blocks of one to eight lanes into their states.
+///
+/// # Safety
+///
+/// [`is_available`] must have said yes.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) unsafe fn eight(lanes: &mut [Lane]) {
+    // SAFETY: the caller's promise.
+    unsafe { rounds::compress::<Eight, 8>(lanes) };
+}
+
+// The functions of three bits that the instruction takes as a table: the result for each value of the three, the first
+// being the most significant.
+const XOR: i32 = 0b1001_0110;
+const CHOOSE: i32 = 0b1100_1010;
+const MAJORITY: i32 = 0b1110_1000;
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Four(avx2::Four);
+
+// SAFETY: numbers.
+unsafe impl Word for Four {}
+
+// SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has
+// AVX-512 with VL.
+impl Vector<4> for Four {
+    #[inline(always)]
+    unsafe fn load(words: &[u64; 4]) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { avx2::Four::load(words) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_big_endian(words: &[[u8; 8]; 4]) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { avx2::Four::load_big_endian(words) })
+    }
+
+    #[inline(always)]
+    fn store(self, words: &mut [u64; 4]) {
+        self.0.store(words);
+    }
+
+    #[inline(always)]
+    fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        let [a, b, c, d] = avx2::Four::transpose([a.0, b.0, c.0, d.0]);
+        [Self(a), Self(b), Self(c), Self(d)]
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(self.0.add(other.0))
+    }
+
+    #[inline(always)]
+    fn add_constant(self, constant: u64) -> Self {
+        Self(self.0.add_constant(constant))
+    }
+
+    #[inline(always)]
+    fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
+        const { assert!(RIGHT + LEFT == 64) };
+        // SAFETY: as above.
+        Self(avx2::Four(unsafe { x86::_mm256_ror_epi64::<RIGHT>(self.0.0) }))
+    }
+
+    #[inline(always)]
+    fn shift<const RIGHT: i32>(self) -> Self {
+        Self(self.0.shift::<RIGHT>())
+    }
+
+    #[inline(always)]
+    fn xor(self, second: Self, third: Self) -> Self {
+        self.function::<XOR>(second, third)
+    }
+
+    #[inline(always)]
+    fn choose(self, yes: Self, no: Self) -> Self {
+        self.function::<CHOOSE>(yes, no)
+    }
+
+    #[inline(always)]
+    fn majority(self, second: Self, third: Self) -> Self {
+        self.function::<MAJORITY>(second, third)
+    }
+}
+
+impl Four {
+    #[inline(always)]
+    fn function<const TABLE: i32>(self, second: Self, third: Self) -> Self {
+        let (first, second, third) = (self.0.0, second.0.0, third.0.0);
+        // SAFETY: as above.
+        Self(avx2::Four(unsafe { x86::_mm256_ternarylogic_epi64::<TABLE>(first, second, third) }))
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Eight(x86::__m512i);
+
+// SAFETY: numbers.
+unsafe impl Word for Eight {}
+
+// SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has
+// AVX-512 with BW.
+impl Vector<8> for Eight {
+    #[inline(always)]
+    unsafe fn load(words: &[u64; 8]) -> Self {
+        // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.
+        Self(unsafe { x86::_mm512_loadu_si512(words.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_big_endian(words: &[[u8; 8]; 8]) -> Self {
+        // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.
+        Self(unsafe {
+            let reversed = x86::_mm512_set4_epi64(
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+            );
+            x86::_mm512_shuffle_epi8(x86::_mm512_loadu_si512(words.as_ptr().cast()), reversed)
+        })
+    }
+
+    #[inline(always)]
+    fn store(self, words: &mut [u64; 8]) {
+        // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
+        unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn transpose([a, b, c, d, e, f, g, h]: [Self; 8]) -> [Self; 8] {
+        // Even places of two rows, then odd ones; each is four pairs.
+        let ([p, q, r, s], [t, u, v, w]) = (
+            [a.pairs::<false>(b), c.pairs::<false>(d), e.pairs::<false>(f), g.pairs::<false>(h)],
+            [a.pairs::<true>(b), c.pairs::<true>(d), e.pairs::<true>(f), g.pairs::<true>(h)],
+        );
+        // Pairs 0 and 2 of two, then 1 and 3; and the same again with those.
+        let (pq_even, pq_odd, rs_even, rs_odd) = (
+            p.quarters::<EVEN>(q),
+            p.quarters::<ODD>(q),
+            r.quarters::<EVEN>(s),
+            r.quarters::<ODD>(s),
+        );
+        let (tu_even, tu_odd, vw_even, vw_odd) = (
+            t.quarters::<EVEN>(u),
+            t.quarters::<ODD>(u),
+            v.quarters::<EVEN>(w),
+            v.quarters::<ODD>(w),
+        );
+        [
+            pq_even.quarters::<EVEN>(rs_even),
+            tu_even.quarters::<EVEN>(vw_even),
+            pq_odd.quarters::<EVEN>(rs_odd),
+            tu_odd.quarters::<EVEN>(vw_odd),
+            pq_even.quarters::<ODD>(rs_even),
+            tu_even.quarters::<ODD>(vw_even),
+            pq_odd.quarters::<ODD>(rs_odd),
+            tu_odd.quarters::<ODD>(vw_odd),
+        ]
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm512_add_epi64(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn add_constant(self, constant: u64) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm512_add_epi64(self.0, x86::_mm512_set1_epi64(constant as i64)) })
+    }
+
+    #[inline(always)]
+    fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
+        const { assert!(RIGHT + LEFT == 64) };
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm512_ror_epi64::<RIGHT>(self.0) })
+    }
+
+    #[inline(always)]
+    fn shift<const RIGHT: i32>(self) -> Self {
+        // SAFETY: as above. A shift by a vector, because the one by a number wants it unsigned.
+        Self(unsafe { x86::_mm512_srlv_epi64(self.0, x86::_mm512_set1_epi64(RIGHT as i64)) })
+    }
+
+    #[inline(always)]
+    fn xor(self, second: Self, third: Self) -> Self {
+        self.function::<XOR>(second, third)
+    }
+
+    #[inline(always)]
+    fn choose(self, yes: Self, no: Self) -> Self {
+        self.function::<CHOOSE>(yes, no)
+    }
+
+    #[inline(always)]
+    fn majority(self, second: Self, third: Self) -> Self {
+        self.function::<MAJORITY>(second, third)
+    }
+}
+
+/// Which two of four quarters are taken, of the first vector and then of the second.
+const EVEN: i32 = 0b10_00_10_00;
+const ODD: i32 = 0b11_01_11_01;
+
+impl Eight {
+    #[inline(always)]
+    fn function<const TABLE: i32>(self, second: Self, third: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm512_ternarylogic_epi64::<TABLE>(self.0, second.0, third.0) })
+    }
+
+    /// The numbers at even places or at odd ones, in turns of this and of the other.
+    #[inline(always)]
+    fn pairs<const IS_ODD: bool>(self, other: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe {
+            if IS_ODD {
+                x86::_mm512_unpackhi_epi64(self.0, other.0)
+            } else {
+                x86::_mm512_unpacklo_epi64(self.0, other.0)
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn quarters<const WHICH: i32>(self, other: Self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { x86::_mm512_shuffle_i64x2::<WHICH>(self.0, other.0) })
+    }
+}

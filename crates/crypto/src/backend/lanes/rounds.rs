@@ -1,0 +1,262 @@
+//! The compression function of SHA-512, FIPS 180-4 6.4.2, on vectors.
+//!
+//! What it is for: the function as the standard writes it, each of its words a vector with one word of every lane. What it must
+//! not know: which instructions do it. Where to look next: `avx2.rs` and `avx512.rs`.
+//!
+//! Nothing in here branches on a word or makes an address of one.
+
+use super::Lane;
+use crate::backend::memory::{Word, wipe_words};
+
+/// `N` numbers of 64 bits, one of each lane.
+///
+/// Whoever has one stands on a processor that can work with it: the two ways to make one are `unsafe` for that reason.
+/// That is why the operations need not be.
+pub(super) trait Vector<const N: usize>: Word {
+    /// Loads numbers.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have the vector's instructions.
+    unsafe fn load(words: &[u64; N]) -> Self;
+
+    /// Loads numbers whose most significant byte comes first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::load`].
+    unsafe fn load_big_endian(words: &[[u8; 8]; N]) -> Self;
+
+    /// Stores the numbers.
+    fn store(self, words: &mut [u64; N]);
+
+    /// Makes rows of columns.
+    fn transpose(rows: [Self; N]) -> [Self; N];
+
+    /// The sum modulo 2^64.
+    fn add(self, other: Self) -> Self;
+
+    /// The sum with the same number in each lane.
+    fn add_constant(self, constant: u64) -> Self;
+
+    /// ROTR. `LEFT` is what `RIGHT` leaves of 64.
+    fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self;
+
+    /// SHR.
+    fn shift<const RIGHT: i32>(self) -> Self;
+
+    /// Exclusive or of three.
+    fn xor(self, second: Self, third: Self) -> Self;
+
+    /// Ch: bits of `yes` where this has ones, bits of `no` where it has zeros.
+    fn choose(self, yes: Self, no: Self) -> Self;
+
+    /// Maj: what two of the three bits are.
+    fn majority(self, second: Self, third: Self) -> Self;
+}
+
+/// Takes the block of each lane into its state.
+///
+/// Everything is inlined here, so that it is compiled for the instructions of the function that calls this.
+///
+/// # Safety
+///
+/// The processor must have the instructions of `V`.
+///
+/// # Panics
+///
+/// When there are no lanes or more than `N`.
+#[inline(always)]
+pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(lanes: &mut [Lane]) {
+    assert!(!lanes.is_empty() && lanes.len() <= N);
+    // Where there are fewer lanes the last one is computed more than once, and stored once.
+    let last = lanes.len() - 1;
+    // SAFETY: the caller's promise.
+    let zero = unsafe { V::load(&[0; N]) };
+    let (mut state, mut schedule) = ([zero; 8], [zero; 16]);
+    for (group, columns) in state.chunks_exact_mut(N).enumerate() {
+        let mut rows = [zero; N];
+        for (at, row) in rows.iter_mut().enumerate() {
+            let words = part(&lanes[at.min(last)].state, group);
+            // SAFETY: the caller's promise.
+            *row = unsafe { V::load(words) };
+        }
+        columns.copy_from_slice(&V::transpose(rows));
+    }
+    for (group, columns) in schedule.chunks_exact_mut(N).enumerate() {
+        let mut rows = [zero; N];
+        for (at, row) in rows.iter_mut().enumerate() {
+            let words = part(&lanes[at.min(last)].block, group);
+            // SAFETY: the caller's promise.
+            *row = unsafe { V::load_big_endian(words) };
+        }
+        columns.copy_from_slice(&V::transpose(rows));
+    }
+    let after = eighty_rounds(state, &mut schedule);
+    for (sum, word) in state.iter_mut().zip(after) {
+        *sum = sum.add(word);
+    }
+    for (group, columns) in state.chunks_exact(N).enumerate() {
+        let mut rows = [zero; N];
+        rows.copy_from_slice(columns);
+        for (lane, row) in lanes.iter_mut().zip(V::transpose(rows)) {
+            let mut words = [0; N];
+            row.store(&mut words);
+            lane.state[group * N..][..N].copy_from_slice(&words);
+        }
+    }
+    wipe_words(&mut schedule);
+}
+
+/// The `N` words of a group.
+#[inline(always)]
+fn part<T, const N: usize>(words: &[T], group: usize) -> &[T; N] {
+    words[group * N..].first_chunk().expect("a lane is a whole number of groups")
+}
+
+/// Steps 1 to 3 of FIPS 180-4 6.4.2. The schedule `w` holds the sixteen words that are needed next.
+#[inline(always)]
+fn eighty_rounds<V: Vector<N>, const N: usize>(state: [V; 8], w: &mut [V; 16]) -> [V; 8] {
+    let [first @ .., last] = &K;
+    let mut state = state;
+    for k in first {
+        state = sixteen_rounds::<V, N, true>(state, w, k);
+    }
+    sixteen_rounds::<V, N, false>(state, w, last)
+}
+
+/// Sixteen rounds; with `MORE` to come, the schedule's next words take the places of these.
+///
+/// Instead of passing every word on to the next place, the places move on: after eight rounds they are back.
+#[inline(always)]
+#[rustfmt::skip]
+fn sixteen_rounds<V: Vector<N>, const N: usize, const MORE: bool>(
+    [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h]: [V; 8],
+    w: &mut [V; 16],
+    k: &[u64; 16],
+) -> [V; 8] {
+    round::<V, N, 0, MORE>(a, b, c, &mut d, e, f, g, &mut h, w, k);
+    round::<V, N, 1, MORE>(h, a, b, &mut c, d, e, f, &mut g, w, k);
+    round::<V, N, 2, MORE>(g, h, a, &mut b, c, d, e, &mut f, w, k);
+    round::<V, N, 3, MORE>(f, g, h, &mut a, b, c, d, &mut e, w, k);
+    round::<V, N, 4, MORE>(e, f, g, &mut h, a, b, c, &mut d, w, k);
+    round::<V, N, 5, MORE>(d, e, f, &mut g, h, a, b, &mut c, w, k);
+    round::<V, N, 6, MORE>(c, d, e, &mut f, g, h, a, &mut b, w, k);
+    round::<V, N, 7, MORE>(b, c, d, &mut e, f, g, h, &mut a, w, k);
+    round::<V, N, 8, MORE>(a, b, c, &mut d, e, f, g, &mut h, w, k);
+    round::<V, N, 9, MORE>(h, a, b, &mut c, d, e, f, &mut g, w, k);
+    round::<V, N, 10, MORE>(g, h, a, &mut b, c, d, e, &mut f, w, k);
+    round::<V, N, 11, MORE>(f, g, h, &mut a, b, c, d, &mut e, w, k);
+    round::<V, N, 12, MORE>(e, f, g, &mut h, a, b, c, &mut d, w, k);
+    round::<V, N, 13, MORE>(d, e, f, &mut g, h, a, b, &mut c, w, k);
+    round::<V, N, 14, MORE>(c, d, e, &mut f, g, h, a, &mut b, w, k);
+    round::<V, N, 15, MORE>(b, c, d, &mut e, f, g, h, &mut a, w, k);
+    [a, b, c, d, e, f, g, h]
+}
+
+/// Round `T` of sixteen: `d` becomes the next round's e, and `h` its a.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, clippy::many_single_char_names)]
+fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
+    a: V,
+    b: V,
+    c: V,
+    d: &mut V,
+    e: V,
+    f: V,
+    g: V,
+    h: &mut V,
+    w: &mut [V; 16],
+    k: &[u64; 16],
+) {
+    let sum_e = e.rotate::<14, 50>().xor(e.rotate::<18, 46>(), e.rotate::<41, 23>());
+    let sum_a = a.rotate::<28, 36>().xor(a.rotate::<34, 30>(), a.rotate::<39, 25>());
+    // T1 of the standard, but for what depends on e, by which the next round waits for this one. Two sums begin with it, so
+    // the compiler leaves it as it is; in one sum it would add the constant last.
+    let early = h.add(w[T].add_constant(k[T]));
+    let choice = e.choose(f, g);
+    *d = d.add(early).add(choice).add(sum_e);
+    *h = early.add(choice).add(sum_e).add(sum_a.add(a.majority(b, c)));
+    if MORE {
+        let (near, far) = (w[(T + 1) % 16], w[(T + 14) % 16]);
+        let near = near.rotate::<1, 63>().xor(near.rotate::<8, 56>(), near.shift::<7>());
+        let far = far.rotate::<19, 45>().xor(far.rotate::<61, 3>(), far.shift::<6>());
+        w[T] = w[T].add(near).add(w[(T + 9) % 16]).add(far);
+    }
+}
+
+/// The constants of FIPS 180-4 4.2.3, a row for each sixteen rounds.
+#[rustfmt::skip]
+const K: [[u64; 16]; 5] = [
+    [
+        0x428a_2f98_d728_ae22, 0x7137_4491_23ef_65cd, 0xb5c0_fbcf_ec4d_3b2f, 0xe9b5_dba5_8189_dbbc,
+        0x3956_c25b_f348_b538, 0x59f1_11f1_b605_d019, 0x923f_82a4_af19_4f9b, 0xab1c_5ed5_da6d_8118,
+        0xd807_aa98_a303_0242, 0x1283_5b01_4570_6fbe, 0x2431_85be_4ee4_b28c, 0x550c_7dc3_d5ff_b4e2,
+        0x72be_5d74_f27b_896f, 0x80de_b1fe_3b16_96b1, 0x9bdc_06a7_25c7_1235, 0xc19b_f174_cf69_2694,
+    ],
+    [
+        0xe49b_69c1_9ef1_4ad2, 0xefbe_4786_384f_25e3, 0x0fc1_9dc6_8b8c_d5b5, 0x240c_a1cc_77ac_9c65,
+        0x2de9_2c6f_592b_0275, 0x4a74_84aa_6ea6_e483, 0x5cb0_a9dc_bd41_fbd4, 0x76f9_88da_8311_53b5,
+        0x983e_5152_ee66_dfab, 0xa831_c66d_2db4_3210, 0xb003_27c8_98fb_213f, 0xbf59_7fc7_beef_0ee4,
+        0xc6e0_0bf3_3da8_8fc2, 0xd5a7_9147_930a_a725, 0x06ca_6351_e003_826f, 0x1429_2967_0a0e_6e70,
+    ],
+    [
+        0x27b7_0a85_46d2_2ffc, 0x2e1b_2138_5c26_c926, 0x4d2c_6dfc_5ac4_2aed, 0x5338_0d13_9d95_b3df,
+        0x650a_7354_8baf_63de, 0x766a_0abb_3c77_b2a8, 0x81c2_c92e_47ed_aee6, 0x9272_2c85_1482_353b,
+        0xa2bf_e8a1_4cf1_0364, 0xa81a_664b_bc42_3001, 0xc24b_8b70_d0f8_9791, 0xc76c_51a3_0654_be30,
+        0xd192_e819_d6ef_5218, 0xd699_0624_5565_a910, 0xf40e_3585_5771_202a, 0x106a_a070_32bb_d1b8,
+    ],
+    [
+        0x19a4_c116_b8d2_d0c8, 0x1e37_6c08_5141_ab53, 0x2748_774c_df8e_eb99, 0x34b0_bcb5_e19b_48a8,
+        0x391c_0cb3_c5c9_5a63, 0x4ed8_aa4a_e341_8acb, 0x5b9c_ca4f_7763_e373, 0x682e_6ff3_d6b2_b8a3,
+        0x748f_82ee_5def_b2fc, 0x78a5_636f_4317_2f60, 0x84c8_7814_a1f0_ab72, 0x8cc7_0208_1a64_39ec,
+        0x90be_fffa_2363_1e28, 0xa450_6ceb_de82_bde9, 0xbef9_a3f7_b2c6_7915, 0xc671_78f2_e372_532b,
+    ],
+    [
+        0xca27_3ece_ea26_619c, 0xd186_b8c7_21c0_c207, 0xeada_7dd6_cde0_eb1e, 0xf57d_4f7f_ee6e_d178,
+        0x06f0_67aa_7217_6fba, 0x0a63_7dc5_a2c8_98a6, 0x113f_9804_bef9_0dae, 0x1b71_0b35_131c_471b,
+        0x28db_77f5_2304_7d84, 0x32ca_ab7b_40c7_2493, 0x3c9e_be0a_15c9_bebc, 0x431d_67c4_9c10_0d4c,
+        0x4cc5_d4be_cb3e_42b6, 0x597f_299c_fc65_7e2a, 0x5fcb_6fab_3ad6_faec, 0x6c44_198c_4a47_5817,
+    ],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::K;
+
+    /// FIPS 180-4 4.2.3: the first 64 bits of the fractional parts of the cube roots of the first eighty primes.
+    #[test]
+    fn the_constants_are_cube_roots_of_primes() {
+        let is_prime = |n: &u64| (2..*n).all(|divisor| n % divisor != 0);
+        let primes = (2..).filter(is_prime);
+        for (k, prime) in K.as_flattened().iter().zip(primes) {
+            let whole = (1..).take_while(|root| root * root * root <= prime).last().unwrap();
+            // The root times 2^64, rounded down: its cube is at most the prime times 2^192, and the next one's is more.
+            let root = u128::from(whole) << 64 | u128::from(*k);
+            let scaled = [prime, 0, 0, 0];
+            assert!(cube(root) <= scaled && scaled < cube(root + 1), "{k:#x} for {prime}");
+        }
+        assert_eq!(K.as_flattened().len(), 80);
+    }
+
+    /// The cube as digits of 64 bits, the most significant first; the number must be less than 2^80.
+    #[allow(clippy::cast_possible_truncation)]
+    fn cube(number: u128) -> [u64; 4] {
+        let digits = |number: u128| [number as u64, (number >> 64) as u64];
+        let mut product = vec![1_u64];
+        for _ in 0..3 {
+            let mut next = vec![0_u64; product.len() + 3];
+            for (i, a) in product.iter().enumerate() {
+                let mut carry = 0_u128;
+                for (j, b) in digits(number).into_iter().chain([0]).enumerate() {
+                    let sum = u128::from(next[i + j]) + u128::from(*a) * u128::from(b) + carry;
+                    next[i + j] = sum as u64;
+                    carry = sum >> 64;
+                }
+            }
+            product = next;
+        }
+        assert!(product[4..].iter().all(|digit| *digit == 0));
+        [product[3], product[2], product[1], product[0]]
+    }
+}

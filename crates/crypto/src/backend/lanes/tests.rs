@@ -1,0 +1,159 @@
+//! What lanes compute, against what AWS-LC computes, by all instructions of the processor at hand and not only the best.
+
+use core::ptr;
+
+use aws_lc_sys as lc;
+
+use super::*;
+use crate::side_by_side::{AT_ONCE, Job, Jobs};
+use crate::{HashAlgorithm, HmacKey};
+
+/// AWS-LC's own HMAC.
+fn hmac(algorithm: HashAlgorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; algorithm.output_len()];
+    // SAFETY: a static table; slices with their lengths; as many bytes are written as the digest has.
+    let written = unsafe {
+        let hash = match algorithm {
+            HashAlgorithm::Sha256 => lc::EVP_sha256(),
+            HashAlgorithm::Sha384 => lc::EVP_sha384(),
+            HashAlgorithm::Sha512 => lc::EVP_sha512(),
+        };
+        let (key, key_len) = (key.as_ptr().cast(), key.len());
+        let (text, text_len) = (message.as_ptr(), message.len());
+        lc::HMAC(hash, key, key_len, text, text_len, out.as_mut_ptr(), ptr::null_mut())
+    };
+    assert!(!written.is_null());
+    out
+}
+
+fn random_lane() -> Lane {
+    let (mut state, mut block) = ([[0; 8]; 8], [[0; 8]; 16]);
+    super::super::memory::fill_random(state.as_flattened_mut()).unwrap();
+    super::super::memory::fill_random(block.as_flattened_mut()).unwrap();
+    Lane { state: state.map(u64::from_ne_bytes), block }
+}
+
+#[test]
+fn this_processor_is_known() {
+    let found: Vec<_> = available().map(Instructions::name).collect();
+    #[cfg(lanes_avx2)]
+    assert_eq!(found.contains(&HashLanes::Avx2), std::is_x86_feature_detected!("avx2"));
+    #[cfg(not(lanes_avx2))]
+    assert_eq!(found, []);
+    assert_eq!(in_use().name(), found.first().copied().unwrap_or(HashLanes::None));
+}
+
+#[test]
+fn each_kernel_is_the_compression_function_in_each_lane() {
+    for kernel in available().flat_map(kernels) {
+        for round in 0..50 {
+            for count in 1..=kernel.most {
+                let mut lanes = vec![random_lane(); count];
+                // Different in each lane, then different in one lane only.
+                if round % 2 == 0 {
+                    lanes.fill_with(random_lane);
+                } else {
+                    lanes[round % count] = random_lane();
+                }
+                let mut expected = lanes.clone();
+                for lane in &mut expected {
+                    sha::compress_512(&mut lane.state, &lane.block);
+                }
+                run(kernel, &mut lanes);
+                for (lane, expected) in lanes.iter().zip(&expected) {
+                    assert_eq!(lane.state, expected.state, "{count} of {} lanes", kernel.most);
+                    assert_eq!(lane.block, expected.block);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_lanes_is_compressed() {
+    for instructions in available().chain([Instructions::NONE]) {
+        for count in 0..30 {
+            let mut lanes: Vec<_> = (0..count).map(|_| random_lane()).collect();
+            let mut expected = lanes.clone();
+            for lane in &mut expected {
+                sha::compress_512(&mut lane.state, &lane.block);
+            }
+            compress(instructions, &mut lanes);
+            let states = |lanes: &[Lane]| lanes.iter().map(|lane| lane.state).collect::<Vec<_>>();
+            assert_eq!(states(&lanes), states(&expected), "{:?}, {count}", instructions.name());
+        }
+    }
+}
+
+/// Every mixture of two lengths at the ends of blocks, in each number of lanes.
+#[test]
+fn macs_are_those_of_aws_lc() {
+    const LENGTHS: [usize; 12] = [0, 1, 48, 111, 112, 127, 128, 129, 239, 240, 241, 300];
+    let text: Vec<u8> = (0..=255).cycle().step_by(7).take(300).collect();
+    for algorithm in [HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
+        let keys = [48, 0, 128, 129].map(|len| &text[300 - len..]);
+        for (secret, key) in keys.into_iter().zip(HmacKey::several(algorithm, keys)) {
+            let expected = LENGTHS.map(|len| hmac(algorithm, secret, &text[..len]));
+            for instructions in available() {
+                for (count, (a, b)) in
+                    (1..=AT_ONCE).flat_map(|count| pairs().map(move |pair| (count, pair)))
+                {
+                    let which = |lane: usize| if lane % 3 == 1 { b } else { a };
+                    let mut outs = [[0; 64]; AT_ONCE];
+                    let mut jobs = Jobs::new();
+                    for (lane, out) in outs[..count].iter_mut().enumerate() {
+                        let out = &mut out[..algorithm.output_len()];
+                        let (head, tail) =
+                            text[..LENGTHS[which(lane)]].split_at(LENGTHS[which(lane)] / 3);
+                        jobs.push(Job::new(&key, [head, &[]], &[], tail, out));
+                    }
+                    jobs.run_with(instructions);
+                    for (lane, out) in outs[..count].iter().enumerate() {
+                        assert_eq!(out[..algorithm.output_len()], expected[which(lane)]);
+                    }
+                }
+            }
+        }
+    }
+    fn pairs() -> impl Iterator<Item = (usize, usize)> {
+        (0..LENGTHS.len()).flat_map(|a| (0..LENGTHS.len()).map(move |b| (a, b)))
+    }
+}
+
+#[test]
+fn a_lane_gone_wrong_is_noticed() {
+    for instructions in available() {
+        assert!(self_test::first_that_passes([instructions].into_iter(), run) == instructions);
+        for (at, kernel) in kernels(instructions).iter().enumerate() {
+            for (count, lane) in
+                (1..=kernel.most).flat_map(|count| (0..count).map(move |lane| (count, lane)))
+            {
+                // One bit, of one lane, of one kernel, with one number of lanes.
+                let wrong = |running: &Kernel, lanes: &mut [Lane]| {
+                    run(running, lanes);
+                    if ptr::eq(running, &kernels(instructions)[at]) && lanes.len() == count {
+                        lanes[lane].state[(count + lane) % 8] ^= 1 << (7 * lane + count);
+                    }
+                };
+                let passed = self_test::first_that_passes([instructions].into_iter(), wrong);
+                assert!(passed == Instructions::NONE, "lane {lane} of {count}");
+            }
+        }
+    }
+}
+
+#[test]
+fn instructions_gone_wrong_are_replaced_by_others_or_by_none() {
+    let all: Vec<_> = available().collect();
+    for count in 0..=all.len() {
+        let broken: Vec<_> = all[..count].iter().flat_map(|found| kernels(*found)).collect();
+        let wrong = |kernel: &Kernel, lanes: &mut [Lane]| {
+            run(kernel, lanes);
+            if broken.iter().any(|broken| ptr::eq(*broken, kernel)) {
+                lanes[0].state[0] = 0;
+            }
+        };
+        let passed = self_test::first_that_passes(available(), wrong);
+        assert!(passed == all.get(count).copied().unwrap_or(Instructions::NONE));
+    }
+}

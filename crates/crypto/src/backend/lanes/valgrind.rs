@@ -1,0 +1,100 @@
+//! That no branch and no address depends on what is hashed, as Valgrind sees it.
+//!
+//! What it is for: `tools/constant-time.sh`. Keys and messages are marked as undefined, and Valgrind's memcheck counts where
+//! undefined values decide anything. It has AVX2 but no AVX-512; `rounds.rs` is the same for both. What it must not know: what
+//! right results are. Where to look next: `tests.rs`.
+
+use core::arch::asm;
+use core::hint::black_box;
+
+use super::{Lane, available, kernels, run};
+use crate::{Expansion, HashAlgorithm, HmacKey, Mac, Prk, Tls12Prf, expand_several, macs};
+
+const RUNNING_ON_VALGRIND: usize = 0x1001;
+const COUNT_ERRORS: usize = 0x1201;
+const MAKE_UNDEFINED: usize = 0x4d43_0001;
+const MAKE_DEFINED: usize = 0x4d43_0002;
+
+/// A request to Valgrind, as its manual has it: rotations of `rdi` that leave it as it was, and an exchange that does nothing.
+/// Without Valgrind the answer is 0.
+fn ask(request: usize, first: usize, second: usize) -> usize {
+    let arguments = [request, first, second, 0, 0, 0];
+    let mut answer = 0;
+    // SAFETY: `rdi` and `rbx` are as before; Valgrind reads six words, and writes the answer.
+    unsafe {
+        asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") arguments.as_ptr(),
+            inout("rdx") answer,
+        );
+    }
+    answer
+}
+
+/// For secrets, and for what was made of them before it is looked at.
+fn mark<T>(request: usize, values: &mut [T]) {
+    // The compiler is not to know the values any more.
+    let values = black_box(values);
+    ask(request, values.as_mut_ptr().expose_provenance(), size_of_val(values));
+}
+
+fn errors() -> usize {
+    ask(COUNT_ERRORS, 0, 0)
+}
+
+#[test]
+#[ignore = "for tools/constant-time.sh, which runs it under Valgrind"]
+fn nothing_depends_on_what_is_hashed() {
+    assert_ne!(ask(RUNNING_ON_VALGRIND, 0, 0), 0, "this runs under Valgrind");
+    assert_eq!(errors(), 0);
+    let mut kernels_seen = 0;
+    for kernel in available().flat_map(kernels) {
+        for count in 1..=kernel.most {
+            let mut lanes = vec![Lane::EMPTY; count];
+            mark(MAKE_UNDEFINED, &mut lanes);
+            run(kernel, &mut lanes);
+            mark(MAKE_DEFINED, &mut lanes);
+        }
+        kernels_seen += 1;
+    }
+    assert_ne!(kernels_seen, 0, "no vector instructions here");
+    assert_eq!(errors(), 0, "in a kernel");
+
+    for algorithm in [HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
+        let (mut secret, mut message, mut out) = ([1_u8; 48], [2_u8; 150], [[0_u8; 72]; 4]);
+        mark(MAKE_UNDEFINED, &mut secret);
+        mark(MAKE_UNDEFINED, &mut message);
+        let keys = HmacKey::several(algorithm, [&secret; 4]);
+        let (digest, parts) = (algorithm.output_len(), [&message[..]]);
+        let mut all: Vec<_> = keys
+            .iter()
+            .zip(&mut out)
+            .map(|(key, out)| Mac { key, parts: &parts, out: &mut out[..digest] })
+            .collect();
+        macs(&mut all);
+        let prk = Prk::from_bytes(algorithm, &secret);
+        let mut all = out.each_mut().map(|out| Expansion { prk: &prk, info: &parts, out });
+        expand_several(&mut all, &mut []);
+        let prf = Tls12Prf::new(algorithm, &secret);
+        let [first, second, ..] = &mut out;
+        let mut beside = prf.begin(b"label", &parts, second);
+        prf.begin(b"label", &parts, first).finish_beside(&mut beside);
+        beside.finish();
+        assert_eq!(errors(), 0, "in what uses lanes");
+        mark(MAKE_DEFINED, &mut secret);
+        mark(MAKE_DEFINED, &mut message);
+        mark(MAKE_DEFINED, &mut out);
+    }
+
+    // That it would have been seen.
+    let mut secret = [black_box(1_u64)];
+    mark(MAKE_UNDEFINED, &mut secret);
+    if black_box(&secret)[0] == 1 {
+        black_box(());
+    }
+    assert_ne!(errors(), 0, "Valgrind has not seen a branch that depends on a secret");
+}

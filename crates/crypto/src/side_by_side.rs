@@ -1,0 +1,231 @@
+//! MACs that do not wait for each other, side by side.
+//!
+//! What it is for: a key schedule asks for several MACs at once; here they are made together where the processor can do that.
+//! What it must not know: whose they are. Where to look next: `hmac.rs` for one MAC alone, `backend/lanes` for how hashes go
+//! side by side and why they can be trusted.
+//!
+//! Which way is taken depends on how many MACs there are and how long they are, which everybody may know, and on nothing else.
+
+use core::cmp::Reverse;
+
+use crate::backend::lanes::{self, Instructions, Lane};
+use crate::{HashLanes, HmacKey};
+
+/// A MAC to be made by [`macs`].
+pub struct Mac<'a> {
+    /// The key.
+    pub key: &'a HmacKey,
+    /// What is authenticated: the parts, one after the other.
+    pub parts: &'a [&'a [u8]],
+    /// Takes the MAC; it must be as long as the digest of the key's hash function.
+    pub out: &'a mut [u8],
+}
+
+/// Makes all these MACs, which may differ in hash function, key and length. Each is what [`HmacKey::sign`] gives.
+///
+/// # Panics
+///
+/// When an `out` has another length than the digest.
+pub fn macs(all: &mut [Mac<'_>]) {
+    if !pays(all.len()) {
+        return all.iter_mut().for_each(Mac::alone);
+    }
+    let mut jobs = Jobs::new();
+    all.iter_mut().for_each(|mac| jobs.push(mac.job()));
+    jobs.run();
+}
+
+impl Mac<'_> {
+    /// # Panics
+    ///
+    /// When `out` has another length than the digest.
+    pub(crate) fn job(&mut self) -> Job<'_> {
+        self.check();
+        Job::new(self.key, [&[], &[]], self.parts, &[], self.out)
+    }
+
+    fn alone(&mut self) {
+        self.check();
+        self.key.mac(&[self.parts], self.out);
+    }
+
+    fn check(&self) {
+        let len = self.out.len();
+        assert!(len == self.key.algorithm().output_len(), "a MAC of {len} bytes");
+    }
+}
+
+/// By which instructions SHA-384 and SHA-512 go side by side in this process.
+///
+/// The first call tests them against AWS-LC, which takes less than a tenth of a millisecond, and instructions that fail are not used.
+/// Without the feature `hash-lanes`, and on processors other than x86-64, there are none.
+#[must_use]
+pub fn hash_lanes() -> HashLanes {
+    lanes::in_use().name()
+}
+
+/// Turns that off for the whole process, or on again: then hashes go one after the other, through AWS-LC alone.
+pub fn use_hash_lanes(wanted: bool) {
+    lanes::allow(wanted);
+}
+
+/// As many MACs go side by side.
+pub(crate) const AT_ONCE: usize = 8;
+
+/// Whether so many MACs are faster side by side.
+#[inline]
+pub(crate) fn pays(count: usize) -> bool {
+    lanes::pays(lanes::in_use(), count)
+}
+
+/// A MAC as [`Jobs`] takes it.
+pub(crate) struct Job<'a> {
+    key: &'a HmacKey,
+    first: [&'a [u8]; 2],
+    parts: &'a [&'a [u8]],
+    last: &'a [u8],
+    /// Takes as much of the MAC as it has room for.
+    out: &'a mut [u8],
+    /// The length of the message.
+    len: usize,
+}
+
+impl<'a> Job<'a> {
+    /// The MAC of `first`, `parts` and `last`, of which `out` takes as much as it has room for.
+    pub(crate) fn new(
+        key: &'a HmacKey,
+        first: [&'a [u8]; 2],
+        parts: &'a [&'a [u8]],
+        last: &'a [u8],
+        out: &'a mut [u8],
+    ) -> Self {
+        assert!(out.len() <= key.algorithm().output_len(), "{} bytes of a MAC", out.len());
+        let len = first.iter().chain(parts).chain([&last]).map(|part| part.len()).sum();
+        Self { key, first, parts, last, out, len }
+    }
+
+    fn alone(&mut self) {
+        self.key.shortened(&[&self.first, self.parts, &[self.last]], self.out);
+    }
+
+    /// How many blocks the inner hash takes in after the padded key.
+    fn blocks(&self) -> usize {
+        (self.len + PADDING).div_ceil(BLOCK_LEN)
+    }
+
+    /// Writes a block of the padded message. FIPS 180-4 5.1.2
+    fn write_block(&self, index: usize, block: &mut [u8]) {
+        // What stands in blocks before, and the room in this one.
+        let (mut before, mut room) = (index * BLOCK_LEN, &mut *block);
+        for part in self.first.iter().chain(self.parts).chain([&self.last]) {
+            let Some(part) = part.get(before..) else {
+                before -= part.len();
+                continue;
+            };
+            before = 0;
+            let len = part.len().min(room.len());
+            let (now, rest) = room.split_at_mut(len);
+            now.copy_from_slice(&part[..len]);
+            room = rest;
+        }
+        if let Some((next, zeros)) = room.split_first_mut() {
+            let ends_here = self.len / BLOCK_LEN == index;
+            *next = if ends_here { END } else { 0 };
+            zeros.fill(0);
+        }
+        if index + 1 == self.blocks() {
+            write_len(self.len, block);
+        }
+    }
+}
+
+/// MACs that are about to be made.
+pub(crate) struct Jobs<'a> {
+    places: [Option<Job<'a>>; AT_ONCE],
+    count: usize,
+}
+
+impl<'a> Jobs<'a> {
+    pub(crate) fn new() -> Self {
+        Self { places: [const { None }; AT_ONCE], count: 0 }
+    }
+
+    /// Adds one, after making the others if they are as many as go together.
+    pub(crate) fn push(&mut self, job: Job<'a>) {
+        if self.count == AT_ONCE {
+            self.run();
+        }
+        self.places[self.count] = Some(job);
+        self.count += 1;
+    }
+
+    /// Makes all of them: side by side, if that pays and all are of SHA-384 or SHA-512.
+    pub(crate) fn run(&mut self) {
+        self.run_with(lanes::in_use());
+    }
+
+    pub(crate) fn run_with(&mut self, instructions: Instructions) {
+        let jobs = &mut self.places[..self.count];
+        let fits = |job: &Job<'_>| job.key.sha512_states().is_some();
+        if !lanes::pays(instructions, jobs.len()) || !jobs.iter().flatten().all(fits) {
+            jobs.iter_mut().flatten().for_each(Job::alone);
+        } else if jobs.len() <= AT_ONCE / 2 {
+            together::<{ AT_ONCE / 2 }>(instructions, jobs);
+        } else {
+            together::<AT_ONCE>(instructions, jobs);
+        }
+        self.count = 0;
+    }
+}
+
+fn together<const N: usize>(instructions: Instructions, jobs: &mut [Option<Job<'_>>]) {
+    // The longest first, so that those that go on stand together.
+    jobs.sort_unstable_by_key(|job| Reverse(job.as_ref().map(Job::blocks)));
+    let mut room = [Lane::EMPTY; N];
+    let lanes = &mut room[..jobs.len()];
+    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
+        if let Some([inner, _]) = job.key.sha512_states() {
+            lane.state = *inner;
+        }
+    }
+    for index in 0.. {
+        let going_on = jobs.iter().flatten().take_while(|job| index < job.blocks());
+        let mut count = 0;
+        for (lane, job) in lanes.iter_mut().zip(going_on) {
+            job.write_block(index, lane.block.as_flattened_mut());
+            count += 1;
+        }
+        if count == 0 {
+            break;
+        }
+        lanes::compress(instructions, &mut lanes[..count]);
+    }
+    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
+        let digest_len = job.key.algorithm().output_len();
+        lane.write_state();
+        let block = lane.block.as_flattened_mut();
+        block[digest_len..].fill(0);
+        block[digest_len] = END;
+        write_len(digest_len, block);
+        if let Some([_, outer]) = job.key.sha512_states() {
+            lane.state = *outer;
+        }
+    }
+    lanes::compress(instructions, lanes);
+    for (lane, job) in lanes.iter_mut().zip(jobs.iter_mut().flatten()) {
+        lane.write_state();
+        job.out.copy_from_slice(&lane.block.as_flattened()[..job.out.len()]);
+    }
+    lanes::wipe(lanes);
+}
+
+/// Writes the length of everything hashed in bits, the padded key included.
+fn write_len(message: usize, block: &mut [u8]) {
+    let bits = 8 * (BLOCK_LEN + message) as u128;
+    block[BLOCK_LEN - 16..].copy_from_slice(&bits.to_be_bytes());
+}
+
+/// The bit that ends a message, and fifteen bytes at least, the length in bits.
+const PADDING: usize = 1 + 16;
+const END: u8 = 0x80;
+const BLOCK_LEN: usize = 128;

@@ -1,0 +1,55 @@
+//! Exporters: keying material for other protocols. RFC 9846 7.5
+//!
+//! Must not know: who asks. Next: `connection/export.rs`.
+
+use tercel_crypto::{Hash, HashAlgorithm, Prk, ShortSecret};
+use tercel_wire::{Reader, Writer};
+
+use super::label::{MAX_LABEL, derive_secret, expand_label};
+use crate::error::{Error, Local};
+use crate::keys::constants::Constants;
+
+/// The secret behind exporters. RFC 9846 7.5
+pub(crate) struct ExporterSecret {
+    secret: ShortSecret,
+    hash: HashAlgorithm,
+}
+
+impl ExporterSecret {
+    /// Its length says which hash it is for.
+    pub(crate) fn write(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.secret.as_bytes());
+    }
+
+    /// What [`Self::write`] wrote.
+    pub(crate) fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let bytes = r.opaque8().ok()?;
+        let hash = match bytes.len() {
+            32 => HashAlgorithm::Sha256,
+            48 => HashAlgorithm::Sha384,
+            _ => return None,
+        };
+        Some(Self { secret: ShortSecret::new(bytes), hash })
+    }
+
+    pub(super) fn new(hash: HashAlgorithm, secret: ShortSecret) -> Self {
+        Self { secret, hash }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.secret.as_bytes()
+    }
+
+    /// TLS-Exporter. An absent context and an empty one give the same value. RFC 9846 7.5
+    pub(crate) fn export(&self, label: &[u8], context: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let longest = self.hash.output_len().saturating_mul(255);
+        if out.len() > longest || label.len() > MAX_LABEL {
+            return Err(Local::Encode.into());
+        }
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        let secret = derive_secret(&prk, label, &Constants::of(self.hash).empty);
+        let prk = Prk::from_bytes(self.hash, secret.as_bytes());
+        expand_label(&prk, b"exporter", &Hash::digest(self.hash, &[context]), out);
+        Ok(())
+    }
+}

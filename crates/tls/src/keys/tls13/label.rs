@@ -1,0 +1,150 @@
+//! HKDF-Expand-Label and Derive-Secret, of which the whole schedule is made: one, or several that do not depend on each
+//! other. RFC 9846 7.1
+//!
+//! Must not know: which secret is derived. Next: [`super::early`], where the schedule begins.
+
+use tercel_crypto::{Expansion, Mac, Prk, Secret, SecretBytes, expand_several};
+
+/// HKDF-Expand-Label, for a label of any length. RFC 9846 7.1
+pub(in crate::keys) fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
+    let [.., high, low] = out.len().to_be_bytes();
+    let [.., label_length] = label.len().wrapping_add(PREFIX.len()).to_be_bytes();
+    let [.., context_length] = context.len().to_be_bytes();
+    let info: [&[u8]; 5] = [&[high, low, label_length], PREFIX, label, &[context_length], context];
+    prk.expand(&info, out);
+}
+
+/// Derive-Secret, with the transcript hash already taken, for a label of any length. RFC 9846 7.1
+pub(in crate::keys) fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
+    Secret::with(prk.hmac().algorithm().output_len(), |out| {
+        expand_label(prk, label, transcript, out);
+    })
+}
+
+/// Derive-Secret for one of the schedule's own labels.
+pub(super) fn derive<const LENGTH: usize>(
+    prk: &Prk,
+    label: Label,
+    transcript: &[u8],
+) -> SecretBytes<LENGTH> {
+    let length = prk.hmac().algorithm().output_len();
+    let label = HkdfLabel::new(length, label, transcript);
+    SecretBytes::with(length, |out| prk.expand(&label.parts(), out))
+}
+
+/// Derive-Secret for each of these labels and transcript hashes, at once.
+pub(super) fn derive_secrets<const LENGTH: usize, const N: usize>(
+    prk: &Prk,
+    derived: [(Label, &[u8]); N],
+) -> [SecretBytes<LENGTH>; N] {
+    SecretBytes::several([prk.hmac().algorithm().output_len(); N], |outs| {
+        let mut outs = outs.into_iter();
+        let steps = derived.map(|(label, context)| {
+            let out = outs.next().unwrap_or_default();
+            Labelled { prk, label, context, out }
+        });
+        expand_labels(steps, &mut []);
+    })
+}
+
+/// One HKDF-Expand-Label of several.
+pub(super) struct Labelled<'a> {
+    pub(super) prk: &'a Prk,
+    pub(super) label: Label,
+    pub(super) context: &'a [u8],
+    pub(super) out: &'a mut [u8],
+}
+
+/// HKDF-Expand-Label for all of these at once, and MACs that do not depend on them.
+pub(super) fn expand_labels<const N: usize>(steps: [Labelled<'_>; N], beside: &mut [Mac<'_>]) {
+    let labels =
+        steps.each_ref().map(|step| HkdfLabel::new(step.out.len(), step.label, step.context));
+    let infos = labels.each_ref().map(HkdfLabel::parts);
+    let mut infos = infos.iter();
+    let mut all = steps.map(|Labelled { prk, out, .. }| {
+        let info = infos.next().map(<[&[u8]; 2]>::as_slice).unwrap_or_default();
+        Expansion { prk, info, out }
+    });
+    expand_several(&mut all, beside);
+}
+
+/// The structure HkdfLabel. RFC 9846 7.1
+struct HkdfLabel<'a> {
+    head: Label,
+    context: &'a [u8],
+}
+
+impl<'a> HkdfLabel<'a> {
+    fn new(length: usize, label: Label, context: &'a [u8]) -> Self {
+        let mut head = label;
+        let [.., high, low] = length.to_be_bytes();
+        [head.bytes[0], head.bytes[1]] = [high, low];
+        let [.., context_length] = context.len().to_be_bytes();
+        if let Some(place) = head.bytes.get_mut(head.end) {
+            *place = context_length;
+        }
+        Self { head, context }
+    }
+
+    fn parts(&self) -> [&[u8]; 2] {
+        [self.head.bytes.get(..=self.head.end).unwrap_or_default(), self.context]
+    }
+}
+
+/// One of the schedule's own labels: an HkdfLabel up to its context, without the two lengths that this goes with.
+#[derive(Clone, Copy)]
+pub(super) struct Label {
+    bytes: [u8; HEAD],
+    /// Where the context's length stands.
+    end: usize,
+}
+
+impl Label {
+    /// For the constants below: what goes wrong here does when this is compiled.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )]
+    const fn new(label: &[u8]) -> Self {
+        let mut bytes = [0; HEAD];
+        bytes[2] = (PREFIX.len() + label.len()) as u8;
+        let mut end = 3;
+        while end < 3 + PREFIX.len() + label.len() {
+            let at = end - 3;
+            bytes[end] = if at < PREFIX.len() { PREFIX[at] } else { label[at - PREFIX.len()] };
+            end += 1;
+        }
+        assert!(end < HEAD);
+        Self { bytes, end }
+    }
+
+    // RFC 9846 7.1
+    pub(super) const EXTERNAL_BINDER: Self = Self::new(b"ext binder");
+    pub(super) const RESUMPTION_BINDER: Self = Self::new(b"res binder");
+    /// RFC 9258 5.2
+    pub(super) const IMPORTED_BINDER: Self = Self::new(b"imp binder");
+    pub(super) const CLIENT_EARLY_TRAFFIC: Self = Self::new(b"c e traffic");
+    pub(super) const EARLY_EXPORTER: Self = Self::new(b"e exp master");
+    pub(super) const DERIVED: Self = Self::new(b"derived");
+    pub(super) const CLIENT_HANDSHAKE_TRAFFIC: Self = Self::new(b"c hs traffic");
+    pub(super) const SERVER_HANDSHAKE_TRAFFIC: Self = Self::new(b"s hs traffic");
+    pub(super) const CLIENT_APPLICATION_TRAFFIC: Self = Self::new(b"c ap traffic");
+    pub(super) const SERVER_APPLICATION_TRAFFIC: Self = Self::new(b"s ap traffic");
+    pub(super) const EXPORTER: Self = Self::new(b"exp master");
+    pub(super) const RESUMPTION: Self = Self::new(b"res master");
+    // RFC 9846 4.5.3, 7.3, 7.2, 4.7.1
+    pub(super) const FINISHED: Self = Self::new(b"finished");
+    pub(super) const KEY: Self = Self::new(b"key");
+    pub(super) const IV: Self = Self::new(b"iv");
+    pub(super) const TRAFFIC_UPDATE: Self = Self::new(b"traffic upd");
+    pub(super) const TICKET: Self = Self::new(b"resumption");
+}
+
+/// Two bytes of the output's length and one of the label's, the longest label, one byte of the context's length.
+const HEAD: usize = 3 + PREFIX.len() + 12 + 1;
+
+const PREFIX: &[u8] = b"tls13 ";
+
+/// What the prefix leaves of the 255 bytes a label may have. RFC 9846 7.1
+pub(super) const MAX_LABEL: usize = 249;

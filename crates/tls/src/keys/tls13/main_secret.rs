@@ -1,0 +1,67 @@
+//! The main secret: application data, exporters, resumption. RFC 9846 7.1
+//!
+//! Must not know: messages. Next: [`super::traffic`], [`super::exporter`], [`super::resumption`].
+
+use tercel_crypto::{Digest, Mac, Prk, ShortSecret};
+
+use super::exporter::ExporterSecret;
+use super::handshake::FinishedKey;
+use super::label::{Label, Labelled, derive, expand_labels};
+use super::resumption::ResumptionSecret;
+use super::traffic::TrafficSecret;
+use crate::keys::suite::Suite;
+
+/// The last stage: application data, exporters, resumption.
+pub(crate) struct MainSecret {
+    prk: Prk,
+    suite: &'static Suite,
+}
+
+impl MainSecret {
+    pub(super) fn new(prk: Prk, suite: &'static Suite) -> Self {
+        Self { prk, suite }
+    }
+
+    /// All that is over ClientHello to the server's Finished, of which `finished` is the transcript hash. With the client's
+    /// key its `verify_data` comes along, which is over the same if no message of the client's stands between. RFC 9846 4.5
+    pub(crate) fn application_secrets(
+        &self,
+        finished: &Digest,
+        client: Option<&FinishedKey>,
+    ) -> ApplicationSecrets {
+        let digest = self.suite.hash.output_len();
+        let lengths = [digest, digest, digest, client.map_or(0, |_| digest)];
+        let made = ShortSecret::several(lengths, |[of_client, of_server, exporter, out]| {
+            let derived = |label, out| Labelled { prk: &self.prk, label, context: finished, out };
+            let steps = [
+                derived(Label::CLIENT_APPLICATION_TRAFFIC, of_client),
+                derived(Label::SERVER_APPLICATION_TRAFFIC, of_server),
+                derived(Label::EXPORTER, exporter),
+            ];
+            let parts: &[&[u8]] = &[finished];
+            let mut beside = client.map(|key| Mac { key: key.hmac(), parts, out });
+            expand_labels(steps, beside.as_mut_slice());
+        });
+        let [of_client, of_server, exporter, verify_data] = made;
+        ApplicationSecrets {
+            client: TrafficSecret::new(self.suite, of_client),
+            server: TrafficSecret::new(self.suite, of_server),
+            exporter: ExporterSecret::new(self.suite.hash, exporter),
+            client_verify_data: client.map(|_| verify_data),
+        }
+    }
+
+    /// `finished` is the transcript hash of ClientHello to the client's Finished.
+    pub(crate) fn resumption_secret(&self, finished: &Digest) -> ResumptionSecret {
+        ResumptionSecret::new(self.suite.hash, derive(&self.prk, Label::RESUMPTION, finished))
+    }
+}
+
+/// What [`MainSecret::application_secrets`] gives.
+pub(crate) struct ApplicationSecrets {
+    pub(crate) client: TrafficSecret,
+    pub(crate) server: TrafficSecret,
+    pub(crate) exporter: ExporterSecret,
+    /// A secret until the client sends it.
+    pub(crate) client_verify_data: Option<ShortSecret>,
+}

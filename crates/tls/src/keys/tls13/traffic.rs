@@ -1,0 +1,101 @@
+//! Traffic secrets: the keys of one direction, and the secret that follows. RFC 9846 7.2, 7.3
+//!
+//! Must not know: which direction it is. Next: `keys/direction.rs`.
+
+use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, HmacKey, Prk, ShortSecret};
+
+use super::label::{Label, Labelled, derive, expand_labels};
+use crate::error::Error;
+use crate::keys::direction::WriteKey;
+use crate::keys::suite::Suite;
+use crate::record::protection::Protection;
+
+/// A secret from which one direction's keys are made, and its successor.
+pub(crate) struct TrafficSecret {
+    secret: ShortSecret,
+    hash: HashAlgorithm,
+    aead: AeadAlgorithm,
+}
+
+impl TrafficSecret {
+    pub(super) fn new(suite: &'static Suite, secret: ShortSecret) -> Self {
+        Self { secret, hash: suite.hash, aead: suite.aead }
+    }
+
+    /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
+    pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
+        let fits = bytes.len() == suite.hash.output_len();
+        fits.then(|| Self::new(suite, ShortSecret::new(bytes)))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.secret.as_bytes()
+    }
+
+    pub(crate) fn duplicate(&self) -> Self {
+        Self { secret: self.secret.duplicate(), ..*self }
+    }
+
+    pub(crate) fn algorithm(&self) -> AeadAlgorithm {
+        self.aead
+    }
+
+    /// Key and IV. RFC 9846 7.3
+    pub(crate) fn write_key(&self) -> WriteKey {
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        let bytes = ShortSecret::with(WriteKey::tls13_length(self.aead), |out| {
+            expand_labels(key_and_iv(&prk, self.aead, out), &mut []);
+        });
+        WriteKey::tls13(self.aead, bytes)
+    }
+
+    /// [`Self::write_key`] of this secret and of the other direction's.
+    pub(crate) fn write_keys(&self, other: &Self) -> [WriteKey; 2] {
+        let keys = [self.secret.as_bytes(), other.secret.as_bytes()];
+        let [one, two] = &Prk::several(self.hash, keys);
+        let made = ShortSecret::several([WriteKey::tls13_length(self.aead); 2], |[a, b]| {
+            let ([a, b], [c, d]) = (key_and_iv(one, self.aead, a), key_and_iv(two, self.aead, b));
+            expand_labels([a, b, c, d], &mut []);
+        });
+        made.map(|bytes| WriteKey::tls13(self.aead, bytes))
+    }
+
+    /// What that key and IV protect.
+    pub(crate) fn protection(&self) -> Result<Protection, Error> {
+        let made = self.write_key();
+        Protection::tls13(self.aead, made.key(), made.iv())
+    }
+
+    /// `application_traffic_secret_N+1`. RFC 9846 7.2
+    pub(crate) fn next(&self) -> Self {
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        Self { secret: derive(&prk, Label::TRAFFIC_UPDATE, &[]), ..*self }
+    }
+
+    /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.3
+    pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
+        self.finished_key().sign(&[transcript])
+    }
+
+    /// Compares in constant time.
+    pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
+        self.finished_key().verify(&[transcript], verify_data)
+    }
+
+    fn finished_key(&self) -> HmacKey {
+        let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
+        let key = derive::<{ ShortSecret::MAX_LEN }>(&prk, Label::FINISHED, &[]);
+        HmacKey::new(self.hash, key.as_bytes())
+    }
+}
+
+/// The two expansions of a write key, into a key with an IV behind it. RFC 9846 7.3
+pub(super) fn key_and_iv<'a>(
+    prk: &'a Prk,
+    aead: AeadAlgorithm,
+    out: &'a mut [u8],
+) -> [Labelled<'a>; 2] {
+    let (key, iv) = out.split_at_mut(aead.key_len());
+    let label = |label, out| Labelled { prk, label, context: &[], out };
+    [label(Label::KEY, key), label(Label::IV, iv)]
+}
