@@ -142,16 +142,20 @@ impl Arrival {
             early_data = ?facts.early_data,
             "connected"
         );
-        let (mut first, mut early, mut has_spoken) = (Vec::new(), None, false);
+        let late = stream.take_early_data();
+        let facts = stream.facts();
+        let (mut first, mut early, mut has_spoken) = (Vec::new(), None, !late.is_empty());
         if let Some(Exchanged { unsent, is_answered, outcome }) = exchanged {
-            (first, early, has_spoken) = (unsent, Some(outcome), !is_answered);
+            (first, early, has_spoken) = (unsent, Some(outcome), has_spoken || !is_answered);
         } else if route.send_proxy_protocol {
             let ends = ends.or_else(|| ends_of(stream.transport()))?;
-            first = proxy_protocol::write::header(ends, facts, None);
+            first = proxy_protocol::write::header(ends, facts);
         }
         let protocol = facts.alpn.as_deref();
         let http = matches!(protocol, Some(b"h2" | b"http/1.1" | b"http/1.0"));
-        let late = stream.take_early_data();
+        if early.is_none() && !late.is_empty() {
+            self.hub.shard.early_data_kept();
+        }
         let lazy = early.is_none()
             && late.is_empty()
             && match route.connect {
@@ -159,10 +163,6 @@ impl Arrival {
                 Connect::AtOnce => false,
                 Connect::FirstByte => true,
             };
-        if !late.is_empty() {
-            has_spoken = true;
-            self.hub.shard.early_data_kept();
-        }
         first.extend(late);
         let may_end = match route.on_truncation {
             OnTruncation::Auto => http,

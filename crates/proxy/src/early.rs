@@ -1,6 +1,7 @@
 //! Early data that a backend gets before its client's handshake is complete, on routes that say so.
 //!
-//! The backend is told by its PROXY header, and cut off if the handshake comes to nothing. Must not know: whether early
+//! The backend is told how much it is by its PROXY header: what has come until it is connected. What comes later waits for the
+//! end of the handshake, so that nobody has to guess what was early. It is cut off if the handshake comes to nothing. Must not know: whether early
 //! data is admitted; a guard has said so before any of it comes here. Next: [`crate::connection`], which goes on.
 
 use std::future::Future;
@@ -27,6 +28,8 @@ pub(crate) struct EarlyBackend {
     listener: u32,
     ends: Option<Ends>,
     stage: Stage,
+    /// The PROXY header, until there is a backend to send it to.
+    header: Vec<u8>,
     /// What the backend has not taken.
     unsent: Vec<u8>,
     is_answered: bool,
@@ -72,17 +75,24 @@ impl EarlyBackend {
     ) -> Self {
         let listener = u32::try_from(listener).unwrap_or(u32::MAX);
         let (stage, unsent) = (Stage::Idle, Vec::new());
-        Self { hub, view, client, listener, ends, stage, unsent, is_answered: false }
+        let header = Vec::new();
+        Self { hub, view, client, listener, ends, stage, header, unsent, is_answered: false }
     }
 
     /// The handshake is complete: what there is to go on with, if early data was handed on.
     pub(crate) async fn finish(mut self) -> Option<Exchanged> {
         let outcome = match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Idle | Stage::Later => return None,
-            Stage::Reaching(reaching) => match reaching.await {
-                Some(backend) => Outcome::There(backend),
-                None => Outcome::Nobody,
-            },
+            Stage::Reaching(reaching) => {
+                // Nothing of it is early any more.
+                self.hub.shard.early_data_kept();
+                let header = std::mem::take(&mut self.header);
+                self.unsent.splice(..0, header);
+                match reaching.await {
+                    Some(backend) => Outcome::There(backend),
+                    None => Outcome::Nobody,
+                }
+            }
             Stage::Open(backend) => Outcome::There(backend),
             Stage::Over(outcome) => outcome,
         };
@@ -95,7 +105,8 @@ impl EarlyBackend {
         let listener = self.view.listener(usize::try_from(self.listener).ok()?)?;
         let number = listener.names.find(facts.server_name.as_deref())?;
         let route = listener.routes.get(number).filter(|route| route.early_data_at_once)?;
-        let header = proxy_protocol::write::header(self.ends?, facts, Some(route.early_data));
+        route.send_proxy_protocol.then_some(())?;
+        let header = proxy_protocol::write::header(self.ends?, facts);
         let (hub, view) = (Rc::clone(&self.hub), Rc::clone(&self.view));
         let (listener, route) = (self.listener, u32::try_from(number).ok()?);
         Some((Way { hub, view, client: self.client, listener, route }, header))
@@ -124,13 +135,13 @@ impl EarlyExchange for EarlyBackend {
             self.stage = match self.way(facts) {
                 None => Stage::Later,
                 Some((way, header)) => {
-                    self.unsent = header;
-                    self.hub.shard.early_data_handed_on();
+                    self.header = header;
                     Stage::Reaching(Box::pin(async move { way.reach().await }))
                 }
             };
         }
-        if let Stage::Later = self.stage {
+        // The header says how much is early: what comes behind it goes with what follows the handshake.
+        if !matches!(self.stage, Stage::Reaching(_)) {
             return Some(piece);
         }
         self.hub.shard.received(u64::try_from(piece.len()).unwrap_or(0));
@@ -141,9 +152,15 @@ impl EarlyExchange for EarlyBackend {
     fn poll_answer(&mut self, context: &mut Context<'_>, answer: &mut ReadBuf<'_>) -> Poll<()> {
         if let Stage::Reaching(reaching) = &mut self.stage {
             self.stage = match ready!(reaching.as_mut().poll(context)) {
-                Some(backend) => Stage::Open(backend),
+                Some(backend) => {
+                    self.hub.shard.early_data_handed_on();
+                    Stage::Open(backend)
+                }
                 None => Stage::Over(Outcome::Nobody),
             };
+            proxy_protocol::write::add_early_data(&mut self.header, self.unsent.len());
+            let header = std::mem::take(&mut self.header);
+            self.unsent.splice(..0, header);
         }
         let polled = ready!(self.poll_backend(context, answer));
         let count = answer.filled().len();
@@ -167,9 +184,9 @@ impl Drop for EarlyBackend {
     /// take what it has got for all of it.
     fn drop(&mut self) {
         match &self.stage {
-            Stage::Idle | Stage::Later => return,
             Stage::Open(backend) | Stage::Over(Outcome::There(backend)) => backend.reset(),
-            Stage::Reaching(_) | Stage::Over(_) => {}
+            Stage::Over(Outcome::Broken(_)) => {}
+            _ => return,
         }
         self.hub.shard.early_data_abandoned();
     }

@@ -56,9 +56,7 @@ pub(crate) struct LiveRoute {
     pub(crate) connect: Connect,
     pub(crate) on_truncation: OnTruncation,
     pub(crate) send_proxy_protocol: bool,
-    /// Bytes of it that are accepted.
-    pub(crate) early_data: u32,
-    /// Whether a backend gets it before the handshake is complete.
+    /// Whether a backend gets early data before the handshake is complete.
     pub(crate) early_data_at_once: bool,
 }
 
@@ -120,7 +118,6 @@ impl Live {
                 connect: route.connect,
                 on_truncation: route.on_truncation,
                 send_proxy_protocol: route.send_proxy_protocol,
-                early_data: route.early_data,
                 early_data_at_once: route.early_data_at_once,
             });
         }

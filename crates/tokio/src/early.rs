@@ -15,7 +15,7 @@ use tokio::io::ReadBuf;
 /// RFC 9846 8, 4.5.3, F.5
 pub trait EarlyExchange {
     /// Takes the next piece; `facts` say with whom, as far as the resumed session tells. Pieces that are given back are
-    /// kept for [`TlsStream::take_early_data`](crate::TlsStream::take_early_data): all of them, or none.
+    /// kept for [`TlsStream::take_early_data`](crate::TlsStream::take_early_data): from the first of them on, all.
     fn take(&mut self, facts: &Facts, piece: Vec<u8>) -> Option<Vec<u8>>;
 
     /// Goes on with what was taken, and puts what the client is to get for it into `answer`: nothing if there is nothing

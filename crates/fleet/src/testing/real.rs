@@ -179,6 +179,24 @@ async fn a_server_that_may_evict_admits_no_early_data() {
     until("refused", || !node.fleet.state().early_data).await;
 }
 
+/// They answer a `PING` as any store does.
+#[tokio::test]
+async fn a_replica_and_a_part_of_a_cluster_are_away() {
+    let folder = Folder::new();
+    let bus = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
+    let cluster = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+    for options in [&["--replicaof", "127.0.0.1", "1"][..], &cluster] {
+        let Some(real) = Real::start(options).await else { return };
+        for shares in [Shares::Tickets, Shares::Sessions] {
+            let fleet = crate::Fleet::connect(&settings(&real.url(), &folder, shares)).unwrap();
+            assert!(!fleet.reached(Duration::from_millis(500)).await, "{options:?}");
+            let (state, counts) = (fleet.state(), fleet.counts());
+            assert!(!state.store && !state.early_data, "{options:?}");
+            assert_eq!((counts.connected, counts.errors), (0, 0), "{options:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_store_is_reached_over_tls_and_by_path() {
     let folder = Folder::new();

@@ -19,7 +19,7 @@ use crate::blind::BLIND;
 /// What a backend hears.
 #[derive(Debug, PartialEq)]
 enum Heard {
-    /// A header, with the most bytes that may be early.
+    /// A header, with how many bytes are early.
     Header(Option<u32>),
     Bytes(Vec<u8>),
     End,
@@ -157,7 +157,7 @@ async fn the_answer_to_early_data_comes_before_the_client_has_finished() {
     let mut met = Unfinished::begin(&node, &config).await;
     assert_eq!(met.connection.facts.early_data, EarlyData::Accepted);
     assert_eq!(met.read(5).await, b"early");
-    assert_eq!(next(&mut telling).await, Heard::Header(Some(1000)));
+    assert_eq!(next(&mut telling).await, Heard::Header(Some(5)));
     assert_eq!(next(&mut telling).await, Heard::Bytes(b"early".to_vec()));
     assert_eq!(metric(&node, "tercel_early_data_handed_on_total{when=\"at_once\"}"), 1);
     // And the connection goes on with the same backend.
@@ -181,7 +181,7 @@ async fn where_the_handshake_fails_the_backend_is_reset() {
     for broken in [false, true] {
         let config = known(&node, &mut telling).await;
         let mut met = Unfinished::begin(&node, &config).await;
-        assert_eq!(next(&mut telling).await, Heard::Header(Some(1000)));
+        assert_eq!(next(&mut telling).await, Heard::Header(Some(5)));
         assert_eq!(next(&mut telling).await, Heard::Bytes(b"early".to_vec()));
         if broken {
             met.transport.write_all(&[23, 3, 3, 0, 64]).await.unwrap();
@@ -205,7 +205,7 @@ async fn what_the_guard_refuses_arrives_after_the_handshake() {
     let config = known(&node, &mut telling).await;
     let mut met = meet(&node, &config, Some(&node)).await;
     assert_eq!(met.accepted, 0, "the copy was there first");
-    assert_eq!(next(&mut telling).await, Heard::Header(Some(1000)));
+    assert_eq!(next(&mut telling).await, Heard::Header(Some(5)));
     assert_eq!(next(&mut telling).await, Heard::Bytes(b"early".to_vec()));
     met.stream.write_all(b"early, again").await.unwrap();
     assert_eq!(next(&mut telling).await, Heard::Header(None));
@@ -306,7 +306,7 @@ async fn a_replayed_flight_is_handed_on_once() {
         copy.write_all(&flight).await.unwrap();
         copy.read_exact(&mut [0; 16]).await.unwrap();
         if round == 0 {
-            assert_eq!(next(&mut telling).await, Heard::Header(Some(1000)));
+            assert_eq!(next(&mut telling).await, Heard::Header(Some(5)));
             assert_eq!(next(&mut telling).await, Heard::Bytes(b"early".to_vec()));
         }
         drop(copy);
