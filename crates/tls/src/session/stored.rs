@@ -2,7 +2,7 @@
 //! RFC 5246 7.2.2
 //!
 //! One for all connections of a session that is kept as a value. Must not know: which alert, and who sent it. Next:
-//! `connection/post_handshake.rs`, which holds this for as long as a connection can fail.
+//! `connection/link.rs`, which holds this for as long as a connection can fail.
 
 use core::ptr::addr_eq;
 use std::sync::{Arc, Weak};

@@ -71,8 +71,6 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         tickets: _,
         // `check_idle` saw to it that there is nothing to carry.
         authentication: _,
-        // A store is not carried.
-        stored: _,
         tolerate_truncation: _,
         joiner,
         updates,
