@@ -235,6 +235,23 @@ fn who_sends_an_alert_forgets_at_once_whatever_becomes_of_the_other_half() {
     }
 }
 
+#[test]
+fn a_client_does_not_put_back_what_was_forgotten_meanwhile() {
+    let client = tls12(Arc::new(ClientMemoryStore::default()));
+    let server = with_store(Arc::new(Unforgetting::new()));
+    let mut first = Some(Pair::new(&client, &server, NAME).connect().unwrap());
+    let second = Pair::new(&client, &server, NAME)
+        .tap_to_server(|_| {
+            if let Some(first) = first.take() {
+                Ending::Damage(Side::Client).come(first);
+            }
+        })
+        .connect()
+        .unwrap();
+    assert!(second.client.connection.facts.resumed, "it was taken before");
+    assert!(!visit(&client, &server));
+}
+
 /// A client's store that hands out the last session again and again.
 #[derive(Default)]
 struct Stubborn(Mutex<Option<Vec<u8>>>);
