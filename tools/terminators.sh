@@ -10,7 +10,8 @@
 #   tools/terminators, with the reason of every setting.
 # rows: full-13 full-12 resumed-13 resumed-12 (handshakes; each connection is then closed), download, upload
 #   (MB of 10^6 bytes), requests (wrk), h2 (h2load), latency (half the requests that the slowest of all reached in the
-#   first round, at fixed moments), memory (10,000 idle connections), scaling (2 workers, and two processes with one).
+#   first round, at fixed moments), memory (10,000 idle connections), scaling (2 workers, and two processes with one
+#   at the same address).
 # Everything is measured over loopback with one suite (AES-128-GCM), X25519, a chain of one certificate, and tickets:
 # two after a full handshake and one after a resumed one, which is the default of all. Where a terminator is faster
 # than what loads it, rates differ less than terminators do: its processor time for each unit is the fair figure.
@@ -91,6 +92,8 @@ trap cleanup EXIT
 
 suite_13=TLS_AES_128_GCM_SHA256
 backend_port=18400 backend_h2_port=18401
+# Set where two processes are to listen on one address and to open each other's tickets.
+shares=''
 keys=$work/keys
 mkdir "$keys"
 if [ "$key" = rsa ]; then
@@ -108,6 +111,9 @@ fi
     printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n' >leaf
     openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile leaf -out chain.pem
     cat chain.pem key.pem >both.pem
+    # Ticket keys for `scaling`, in each terminator's form.
+    (umask 077 && echo "$(date -d '-1 minute' +%s) $(openssl rand -hex 48)" >tickets.tercel)
+    openssl rand 80 >tickets.nginx
 ) >"$work/openssl.log" 2>&1 || { cat "$work/openssl.log" >&2 && exit 1; }
 # nginx' workers give up root's rights, and read nothing but the backend's files.
 chmod 755 "$work"
@@ -138,13 +144,14 @@ wait_for_port() { # PORT PID
     return 1
 }
 
-# start NAME PLACE CORES: sets `pid` and `port`. PLACE tells instances apart that run at the same time.
+# start NAME PLACE CORES [PORTS]: sets `pid` and `port`. PLACE tells instances apart that run at the same time; PORTS is the
+# place of the one whose ports are shared.
 start() {
     folder=$work/$1-$2
     rm -rf "$folder"
     mkdir -p "$folder"
     chmod 755 "$folder"
-    port=$((18410 + 10 * $2)) h2_port=$((18411 + 10 * $2))
+    port=$((18410 + 10 * ${4:-$2})) h2_port=$((18411 + 10 * ${4:-$2}))
     local command
     command=$("terminator_${1//-/_}")
     # shellcheck disable=SC2086
@@ -314,41 +321,64 @@ memory_row() {
     record pss-bytes-each "$(divide $((pss * 1024)) "$idle")"
 }
 
-# Resumed handshakes of one process with two workers against two processes with one.
+# Resumed handshakes of one process with two workers against two processes with one. The two processes listen on the
+# same address, between which the system shares out clients as it does between two workers, and have the same ticket
+# keys: with an address each, every load would have a terminator to itself, and the two could stay on one core.
 scaling() {
-    local all=0-$((cores - 1)) first second before used reports
+    local all=0-$((cores - 1)) of_two_workers='' one
     stop "$pid"
+    shares=yes
     for workers in 1 2; do
         start "$name" 0 "$all"
-        before=$(processor "$pid")
-        load_cores=$all threads=2 reported "https://127.0.0.1:$port/small" --resumed --tls1.3 --seconds "$seconds" ||
-            { workers=$given && return; }
-        used=$(($(processor "$pid") - before))
-        record "workers-$workers-per-second" "$(field "$folder/report" per_second)"
-        record "workers-$workers-cpu-us" "$(divide "$used" "$(field "$folder/report" handshakes)")"
-        [ "$workers" -ne 2 ] || reports=$(field "$folder/report" per_second)
+        ! pair "workers-$workers" "$pid" || of_two_workers=$per_second
         stop "$pid"
     done
     workers=1
-    start "$name" 1 "$all" && first=$pid && local one=$folder one_port=$port
-    start "$name" 2 "$all" && second=$pid && local two=$folder two_port=$port
-    before=$(($(processor "$first") + $(processor "$second")))
-    local options=(--resumed --tls1.3 --connections 8 --seconds "$seconds") loading
-    load_cores=$all threads=1 load "https://127.0.0.1:$one_port/small" "${options[@]}" >"$one/report" 2>"$one/err" &
+    start "$name" 1 "$all" && one=$pid
+    start "$name" 2 "$all" 1
+    wait_for_two "$port"
+    if pair two-processes "$one" "$pid" && [ -n "$of_two_workers" ]; then
+        record workers-2-of-two-processes "$(divide "$of_two_workers" "$per_second")"
+    fi
+    stop "$one"
+    shares='' workers=$given
+}
+
+# Two loads at once on `port`; sets `per_second`.
+pair() { # METRIC PID...
+    local metric=$1 one=$folder/one two=$folder/two before used loading well=yes
+    shift
+    per_second=''
+    local options=("https://127.0.0.1:$port/small" --resumed --tls1.3 --connections 8)
+    local load_cores=$all threads=1
+    load "${options[@]}" --seconds 1 >"$one" 2>"$one.err" || { fail "$(tail -n 1 "$one.err")" && return 1; }
+    before=$(processors "$@")
+    load "${options[@]}" --seconds "$seconds" >"$one" 2>"$one.err" &
     loading=$!
-    load_cores=$all threads=1 load "https://127.0.0.1:$two_port/small" "${options[@]}" >"$two/report" 2>"$two/err" ||
-        fail "$(tail -n 1 "$two/err")"
-    wait "$loading" || fail "$(tail -n 1 "$one/err")"
-    used=$(($(processor "$first") + $(processor "$second") - before))
-    local sum handshakes
-    sum=$(awk -v a="$(field "$one/report" per_second)" -v b="$(field "$two/report" per_second)" 'BEGIN { print a + b }')
-    handshakes=$(($(field "$one/report" handshakes) + $(field "$two/report" handshakes)))
-    record two-processes-per-second "$sum"
-    record two-processes-cpu-us "$(divide "$used" "$handshakes")"
-    record workers-2-of-two-processes "$(divide "$reports" "$sum")"
-    stop "$first"
-    pid=$second
-    workers=$given
+    load "${options[@]}" --seconds "$seconds" >"$two" 2>"$two.err" || well=''
+    wait "$loading" || well=''
+    used=$(($(processors "$@") - before))
+    [ -n "$well" ] || { fail "$(tail -qn 1 "$one.err" "$two.err")" && return 1; }
+    per_second=$(awk -v a="$(field "$one" per_second)" -v b="$(field "$two" per_second)" 'BEGIN { print a + b }')
+    record "$metric-per-second" "$per_second"
+    record "$metric-cpu-us" "$(divide "$used" $(($(field "$one" handshakes) + $(field "$two" handshakes))))"
+}
+
+processors() { # PID...
+    local each sum=0
+    for each in "$@"; do sum=$((sum + $(processor "$each"))); done
+    echo "$sum"
+}
+
+# Until a second socket listens there.
+wait_for_two() { # PORT
+    local try
+    for try in $(seq 200); do
+        [ "$(grep -c "$(printf ' 0100007F:%04X 00000000:0000 0A ' "$1")" /proc/net/tcp)" -lt 2 ] || return 0
+        sleep 0.05
+    done
+    echo "one process listens on port $1 after $try tries" >&2
+    return 1
 }
 
 measure() {
@@ -364,7 +394,8 @@ measure() {
     h2) h2 ;;
     latency) latency ;;
     memory) memory_row ;;
-    scaling) scaling ;;
+    # Under keys from a file haproxy gives no new ticket for a used one, and clients run out of them.
+    scaling) [[ $name == haproxy-* ]] || scaling ;;
     *) echo "there is no row $row" >&2 && exit 2 ;;
     esac
 }

@@ -2,25 +2,15 @@
 #
 # upstream keepalive, proxy_http_version 1.1 and an empty Connection field: connections to the backend stay
 #   open, as the documentation of `keepalive` tells; its number is that of the busiest row.
-# keepalive_requests, keepalive_timeout, client_header_timeout: connections stay, as with the relays.
 # proxy_max_temp_file_size 0: what a client does not take yet waits in memory or at the backend, not on a disk.
-# proxy_request_buffering off, client_max_body_size 0: uploads are relayed, not stored.
+# proxy_request_buffering off: uploads are relayed, not stored.
 
 terminator_nginx_http() {
     {
         nginx_head
         cat <<EOF
 http {
-    access_log off;
-    keepalive_requests 1000000000;
-    keepalive_timeout 1h;
-    client_header_timeout 1h;
-    client_max_body_size 0;
-    client_body_temp_path $folder/body;
-    proxy_temp_path $folder/proxy;
-    fastcgi_temp_path $folder/fastcgi;
-    uwsgi_temp_path $folder/uwsgi;
-    scgi_temp_path $folder/scgi;
+$(nginx_http)
 $(nginx_tls)
     upstream backend {
         server 127.0.0.1:$backend_port;

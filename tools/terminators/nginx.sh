@@ -2,7 +2,7 @@
 #
 # worker_processes: as many as cores are given, here as many as the others have threads.
 # reuseport: with several workers, a socket of its own for each, so that they do not wake each other.
-#   With one worker there is nothing to share out.
+#   With one worker there is nothing to share out, unless another process is at the address.
 # worker_connections, worker_rlimit_nofile: far above what a row opens, both sides of a connection counted.
 # multi_accept stays off, which is the default.
 # ssl_session_tickets on (default), ssl_session_cache none (default): clients here come back with tickets. The
@@ -10,6 +10,7 @@
 #   and makes every handshake dearer; nobody else here has one.
 # ssl_conf_command: the suite of TLS 1.3, which ssl_ciphers does not reach.
 # ssl_ecdh_curve X25519: what every OpenSSL here knows.
+# ssl_session_ticket_key: in `scaling`, where a client may come back to the other process.
 # access_log off; error_log only for what is wrong.
 
 nginx_head() {
@@ -35,7 +36,25 @@ nginx_tls() {
     ssl_session_timeout 1h;
     ssl_session_tickets on;
 EOF
+    [ -z "$shares" ] || echo "    ssl_session_ticket_key $keys/tickets.nginx;"
 }
 
-nginx_reuseport() { [ "$workers" -gt 1 ] && echo reuseport; }
+# Of whoever speaks HTTP: keepalive_requests, keepalive_timeout, client_header_timeout: connections stay, as with the
+# relays. client_max_body_size 0: uploads may be of any size. Temporary files lie in the run's folder.
+nginx_http() {
+    cat <<EOF
+    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    client_header_timeout 1h;
+    client_max_body_size 0;
+    client_body_temp_path $folder/body;
+    proxy_temp_path $folder/proxy;
+    fastcgi_temp_path $folder/fastcgi;
+    uwsgi_temp_path $folder/uwsgi;
+    scgi_temp_path $folder/scgi;
+EOF
+}
+
+nginx_reuseport() { if [ "$workers" -gt 1 ] || [ -n "$shares" ]; then echo reuseport; fi; }
 nginx_command() { echo "nginx -c $folder/nginx.conf -e $folder/error.log"; }

@@ -3,6 +3,7 @@
 # connect: the backend is connected to when the handshake is complete, as those two do; what it is like
 #   to wait for the first byte is terminator `tercel-proxy-lazy`.
 # log: warnings only; the others write no access log either.
+# resumption: in `scaling` ticket keys from a file, as a client may come back to the other process.
 # timeouts.idle: longer than any row holds connections that say nothing, as everywhere here.
 
 tercel_proxy_config() { # CONNECT
@@ -30,6 +31,9 @@ key = "$keys/key.pem"
 connect = "$1"
 alpn = ["h2"]
 EOF
+    if [ -n "$shares" ]; then
+        printf '[resumption]\ntickets = "shared"\nticket_keys = "%s"\n' "$keys/tickets.tercel" >>"$folder/config.toml"
+    fi
     echo "$tercel proxy --config $folder/config.toml"
 }
 

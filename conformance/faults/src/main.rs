@@ -18,14 +18,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Parser;
 use tercel::ClientConfig;
 use tercel::pki::Roots;
 use tercel::pki_types::ServerName;
 use tercel::wire::{NamedGroup, ProtocolVersion};
 use tercel_harness::good::{self, Load};
-use tercel_harness::proxy;
+use tercel_harness::{program, proxy};
 
 mod bad;
 mod certificates;
@@ -62,16 +62,10 @@ struct Options {
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    // A bare file name would be searched for on the path.
-    let program = options
-        .tercel
-        .canonicalize()
-        .with_context(|| format!("no program at {}", options.tercel.display()))?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let program = program::at(&options.tercel)?;
+    let runtime = program::runtime(2)?;
     // Backends must not suffer from what clients do to this process.
-    let behind =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let behind = program::runtime(1)?;
     let mut setting = behind.block_on(Setting::start(&program))?;
     let roots = proxy::roots(&setting.authority.root_pem())?;
     let means = Arc::new(runtime.block_on(means(setting.target, &roots))?);

@@ -3,21 +3,24 @@
 //! A node is one terminator for each way to resume ([`Face`]), since a terminator has one. Must not
 //! know: clients, or what befalls it. Next: `events.rs`.
 
+mod files;
+
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Result;
 use tercel_harness::backend::{Backend, Behaviour};
 use tercel_harness::folder::TemporaryFolder;
-use tercel_harness::pki::{Authority, Key, Leaf, Pem, SERVER_NAME};
+use tercel_harness::pki::{Authority, Key, Leaf, Pem};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Signal;
 use tercel_harness::proxy::{Proxy, Terms};
+use tercel_harness::store::Store;
 
 use crate::balancer::{Balancer, Group};
-use crate::store::Store;
+use files::{KeyFile, certificate_file, config, write_certificate, write_private};
 
 /// How clients come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +84,9 @@ struct Node {
 
 impl Cluster {
     /// Starts everything. Within a runtime, which serves the backends.
-    pub(crate) async fn start(program: &Path) -> Result<Self> {
+    ///
+    /// `window` is the seconds by which a ticket's age may be off for its early data to count as fresh.
+    pub(crate) async fn start(program: &Path, window: u32) -> Result<Self> {
         let folder = TemporaryFolder::create("tercel-fleet")?;
         let path = folder.path();
         let authority = Authority::new("Fleet", Key::P256)?;
@@ -89,7 +94,7 @@ impl Cluster {
         write_private(&path.join("secret"), "0123456789abcdef0123456789abcdef")?;
         write_certificate(&authority, path)?;
         let keys = KeyFile::create(path)?;
-        let store = Store::start(path)?;
+        let store = Store::start(path, &[])?;
         let mut addresses = Vec::new();
         for _ in Face::ALL {
             let mut nodes = Vec::new();
@@ -105,7 +110,8 @@ impl Cluster {
             let (mut proxies, mut configs) = (Vec::new(), Vec::new());
             for face in Face::ALL {
                 let (address, admin) = of(face, number);
-                let text = config(face, path, address, admin, backend.address(), &store.url());
+                let text =
+                    config(face, path, address, admin, backend.address(), &store.url(), window);
                 let file = path.join(format!("{}-{number}.toml", face.name()));
                 proxies.push(Proxy::start(program, &file, &text, admin, Terms::default())?);
                 configs.push((file, text));
@@ -239,103 +245,6 @@ impl Cluster {
         }
         Ok(faults)
     }
-}
-
-/// The file of shared ticket keys: a line each, with when it begins and 48 bytes.
-#[derive(Debug)]
-struct KeyFile {
-    path: PathBuf,
-    lines: Vec<String>,
-}
-
-impl KeyFile {
-    fn create(folder: &Path) -> Result<Self> {
-        let mut file = Self { path: folder.join("ticket.keys"), lines: Vec::new() };
-        file.add(0)?;
-        Ok(file)
-    }
-
-    /// A new key that begins in a moment, so that every node has it by then. The oldest of three goes.
-    fn rotate(&mut self) -> Result<()> {
-        self.add(2)
-    }
-
-    fn add(&mut self, seconds: u64) -> Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        let mut key = [0; 48];
-        tercel::crypto::fill_random(&mut key)?;
-        let hexadecimal: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.lines.push(format!("{} {hexadecimal}\n", now + seconds));
-        if self.lines.len() > 3 {
-            self.lines.remove(0);
-        }
-        let temporary = self.path.with_extension("new");
-        write_private(&temporary, &self.lines.concat())?;
-        Ok(fs::rename(temporary, &self.path)?)
-    }
-}
-
-fn config(
-    face: Face,
-    folder: &Path,
-    address: SocketAddr,
-    admin: SocketAddr,
-    backend: SocketAddr,
-    store: &str,
-) -> String {
-    let folder = folder.display();
-    // A store that does not answer in time is lost, and early data with it for two minutes: a busy machine is no
-    // reason. All clocks here are one.
-    let store = format!(
-        "[resumption.store]
-url = \"{store}\"
-secret = \"{folder}/secret\"
-time_limit = 0.5
-clock_difference = 1
-"
-    );
-    let shared = match face {
-        // Keys that follow each other as fast as they may.
-        Face::StoreKeys => format!("tickets = \"shared\"\nticket_lifetime = 60\n{store}"),
-        Face::FileKeys => format!("tickets = \"shared\"\nticket_keys = \"{folder}/ticket.keys\"\n"),
-        Face::Sessions => format!("tickets = \"off\"\nsessions = \"shared\"\n{store}"),
-    };
-    // What was admitted early is remembered in the store.
-    let early = if face == Face::FileKeys { 0 } else { 16_384 };
-    format!(
-        "workers = 1
-drain = {}
-[admin]
-address = \"{admin}\"
-[resumption]
-{shared}[[listener]]
-address = \"{address}\"
-certificates = \"{folder}/certificates\"
-to = \"{backend}\"
-early_data = {early}
-",
-        DRAIN.as_secs()
-    )
-}
-
-fn certificate_file(folder: &Path, ending: &str) -> PathBuf {
-    folder.join("certificates").join(format!("{SERVER_NAME}.{ending}"))
-}
-
-fn write_certificate(authority: &Authority, folder: &Path) -> Result<()> {
-    let pem = authority.issue(&Leaf::SERVER, Key::P256)?;
-    for (ending, text) in [("key", &pem.key), ("crt", &pem.certificates)] {
-        let temporary = folder.join("certificate.new");
-        write_private(&temporary, text)?;
-        fs::rename(&temporary, certificate_file(folder, ending))?;
-    }
-    Ok(())
-}
-
-fn write_private(file: &Path, text: &str) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::write(file, text)?;
-    Ok(fs::set_permissions(file, fs::Permissions::from_mode(0o600))?)
 }
 
 fn local(port: u16) -> SocketAddr {

@@ -48,9 +48,6 @@ enum Verdict {
 /// How long a server may take to end a connection whose early data went wrong.
 const WAIT: Duration = Duration::from_millis(1500);
 
-/// No hello counts as fresh for longer: replays after that show nothing.
-const FRESH: Duration = Duration::from_secs(60);
-
 impl Flight {
     /// Of a client that was at `at` before, and has not sent it yet.
     pub(crate) async fn held_back(at: SocketAddr, roots: &Roots) -> Result<Self> {
@@ -137,9 +134,10 @@ impl Flight {
         })
     }
 
-    /// Whether a server that has forgotten it might still accept it.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.made.elapsed() < FRESH
+    /// Whether a server of this freshness window that has forgotten it might still accept it: replays after that show
+    /// nothing.
+    pub(crate) fn is_fresh(&self, window: Duration) -> bool {
+        self.made.elapsed() < window
     }
 
     /// How often it was accepted beyond the one time that is allowed.

@@ -1,91 +1,24 @@
-//! What befalls the cluster, one thing after the other, under a steady load.
+//! What befalls the cluster under a steady load: nodes and their store killed and frozen, files changed and spoilt.
 //!
-//! Each event is a line of the table: what was done, what became of the requests meanwhile, what share
-//! of connections was resumed before, during and after, and whether anything sent early was accepted twice. Must not
-//! know: how clients or terminators work. Next: `report.rs`.
+//! Must not know: how it is watched. Next: `run.rs`, which watches.
 
-use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use tercel::pki::Roots;
-use tercel_harness::good::{self, Load};
+use anyhow::Result;
+use tercel_harness::good;
 use tercel_harness::pki::SERVER_NAME;
 use tercel_harness::proxy::wait_for;
-use tokio::runtime::Runtime;
 
-use crate::cluster::{Cluster, Face};
-use crate::early::{self, Flight};
+use crate::cluster::Face;
 use crate::others;
-use crate::report::{Line, Share};
+use crate::report::Share;
+use crate::run::{BOUND, Early, RECOVERED, Run, WINDOW};
 
-/// How much of the share of resumptions before an event has to come back after it.
-const RECOVERED: f64 = 0.85;
-/// How long that may take.
-const BOUND: Duration = Duration::from_secs(15);
-/// Over what time a share is taken.
-const WINDOW: Duration = Duration::from_secs(1);
 /// How long it may take until files that changed have been read.
 const NOTICED: Duration = Duration::from_secs(20);
-/// How long a node refuses early data after its store was away, and a little more: what the fleet calls its
-/// blind time.
-const BLIND: Duration = Duration::from_secs(140);
 
-/// The faces whose nodes admit early data.
-const EARLY: [Face; 2] = [Face::StoreKeys, Face::Sessions];
-
-/// What an event has to do with early data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Early {
-    /// Nothing.
-    No,
-    /// Flights are recorded before it and replayed after it.
-    Now,
-    /// The same, and if there is time it waits until every node admits early data.
-    Wait,
-}
-
-/// The run.
-pub(crate) struct Run<'a> {
-    pub(crate) cluster: Cluster,
-    pub(crate) runtime: &'a Runtime,
-    pub(crate) load: Load,
-    /// Of the clients.
-    kinds: Vec<&'static str>,
-    pub(crate) roots: Roots,
-    /// Whether there is no time to wait until early data is admitted.
-    pub(crate) quick: bool,
-    pub(crate) start: Instant,
-    pub(crate) lines: Vec<Line>,
-    flights: [(Face, Vec<Flight>); 2],
-    replays: Replays,
-}
-
-/// How often flights were sent again, and how often they were accepted though they had been before.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Replays {
-    pub(crate) tried: usize,
-    pub(crate) accepted: usize,
-    /// Flights that were accepted at all, once.
-    pub(crate) once: usize,
-}
-
-impl<'a> Run<'a> {
-    pub(crate) fn new(
-        cluster: Cluster,
-        runtime: &'a Runtime,
-        load: Load,
-        kinds: Vec<&'static str>,
-        roots: Roots,
-        quick: bool,
-    ) -> Self {
-        let flights = EARLY.map(|face| (face, Vec::new()));
-        let (lines, replays) = (Vec::new(), Replays::default());
-        let start = Instant::now();
-        Self { cluster, runtime, load, kinds, roots, quick, start, lines, flights, replays }
-    }
-
+impl Run<'_> {
     /// All that befalls the cluster.
     pub(crate) fn all(&mut self) -> Result<()> {
         wait_for("clients of every kind resume", BOUND, || {
@@ -142,119 +75,6 @@ impl<'a> Run<'a> {
             run.cluster.store.flush()?;
             Ok(Vec::new())
         })
-    }
-
-    /// What became of what was sent early.
-    pub(crate) fn replays(&self) -> Replays {
-        self.replays
-    }
-
-    /// Does something, and says what was seen.
-    fn event(
-        &mut self,
-        name: &str,
-        early: Early,
-        cause: impl FnOnce(&mut Self) -> Result<Vec<String>>,
-    ) -> Result<()> {
-        let mut faults = Vec::new();
-        if early == Early::Wait && !self.quick {
-            let waited = self.wait_until_early_data_is_admitted();
-            faults.extend(waited.err().map(|error| error.to_string()));
-        }
-        let replays = self.replays;
-        if early != Early::No {
-            // What is accepted from now on is not in the snapshot that a store may come back with.
-            self.cluster.store.save()?;
-            self.make_flights().context("early flights")?;
-            if !self.quick {
-                self.replay(false);
-            }
-        }
-        let begun = Instant::now();
-        let before = Share::of(&self.load.since(begun - WINDOW));
-        faults.extend(cause(self).with_context(|| name.to_owned())?);
-        let ended = Instant::now();
-        let during = Share::of(&self.load.since(begun));
-        let mut after = Share::default();
-        let recovered = wait_for("resumption is back", BOUND, || {
-            thread::sleep(WINDOW / 5);
-            after = Share::of(&self.load.since(Instant::now() - WINDOW));
-            ended.elapsed() >= WINDOW && after.is_back(&before, RECOVERED)
-        });
-        if let Err(error) = &recovered {
-            faults.push(format!("{error}: {}", after.missing(&before, RECOVERED)));
-        }
-        if early != Early::No {
-            self.replay(true);
-        }
-        faults.extend(self.cluster.ended()?);
-        let killed = name.ends_with("killed").then_some(begun);
-        let mut line = Line::new(name, begun - self.start, &self.load.since(begun), killed);
-        line.shares = [before, during, after];
-        line.recovered = recovered.ok();
-        line.replays = Replays {
-            tried: self.replays.tried - replays.tried,
-            accepted: self.replays.accepted - replays.accepted,
-            once: self.replays.once - replays.once,
-        };
-        line.faults.extend(faults);
-        println!("{}", line.short());
-        self.lines.push(line);
-        Ok(())
-    }
-
-    /// Three for each face: one sent by hand, one by a client, and one that is kept for later.
-    fn make_flights(&mut self) -> Result<()> {
-        let roots = &self.roots;
-        let nodes = EARLY.map(|face| self.cluster.behind(face));
-        let (first, second) = self
-            .runtime
-            .block_on(async { tokio::join!(flights(&nodes[0], roots), flights(&nodes[1], roots)) });
-        for ((_, flights), made) in self.flights.iter_mut().zip([first?, second?]) {
-            self.replays.once += made.iter().map(|flight| flight.accepted.min(1)).sum::<usize>();
-            flights.extend(made);
-        }
-        Ok(())
-    }
-
-    /// Sends every flight that may still count as fresh to each node; those that are kept only if `all`.
-    fn replay(&mut self, all: bool) {
-        let sums = |flights: &[(Face, Vec<Flight>)]| {
-            flights.iter().flat_map(|(_, flights)| flights).fold((0, 0, 0), |sums, flight| {
-                let accepted = flight.accepted.min(1);
-                (sums.0 + flight.sent, sums.1 + flight.excess(), sums.2 + accepted)
-            })
-        };
-        for (_, flights) in &mut self.flights {
-            flights.retain(Flight::is_fresh);
-        }
-        let before = sums(&self.flights);
-        let nodes = EARLY.map(|face| self.cluster.behind(face));
-        let [(_, first), (_, second)] = &mut self.flights;
-        self.runtime.block_on(async {
-            let first = early::replay(first, &nodes[0], all);
-            let second = early::replay(second, &nodes[1], all);
-            tokio::join!(first, second)
-        });
-        let after = sums(&self.flights);
-        self.replays.tried += after.0 - before.0;
-        self.replays.accepted += after.1 - before.1;
-        self.replays.once += after.2 - before.2;
-    }
-
-    fn wait_until_early_data_is_admitted(&mut self) -> Result<()> {
-        println!("        waiting until every node admits early data");
-        let nodes: Vec<_> = EARLY.iter().flat_map(|face| self.cluster.behind(*face)).collect();
-        for node in nodes {
-            wait_for("early data is admitted", BLIND, || {
-                let admitted = self.runtime.block_on(async {
-                    let mut flight = Flight::held_back(node, &self.roots).await?;
-                    anyhow::Ok(flight.send(node).await)
-                });
-                admitted.unwrap_or(false)
-            })?;
-        }
-        Ok(())
     }
 
     /// What has been asked for before is answered.
@@ -343,20 +163,6 @@ impl<'a> Run<'a> {
             .map(|node| self.runtime.block_on(good::certificate(node, &self.roots, SERVER_NAME)))
             .collect()
     }
-}
-
-/// Node 0 is not needed: it may be about to go.
-async fn flights(nodes: &[SocketAddr], roots: &Roots) -> Result<[Flight; 3]> {
-    let sent = async {
-        let mut sent = Flight::held_back(nodes[1], roots).await?;
-        sent.send(nodes[2]).await;
-        anyhow::Ok(sent)
-    };
-    let served = Flight::of_a_served_client(nodes[2], nodes[1], roots);
-    let kept = Flight::held_back(nodes[2], roots);
-    let (sent, served, mut kept) = tokio::try_join!(sent, served, kept)?;
-    kept.kept = true;
-    Ok([sent, served, kept])
 }
 
 const RELOADS: &str = "tercel_reloads_total";

@@ -4,12 +4,13 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use tercel_harness::pki::SERVER_NAME;
 use tercel_harness::process::Process;
+use tercel_harness::program::find;
 
 use crate::cluster::{Cluster, Face};
 
@@ -29,7 +30,7 @@ pub(crate) fn run(cluster: &Cluster) -> Result<Tried> {
     let mut tried = Tried::default();
     let roots = cluster.folder().join("roots.pem");
     std::fs::write(&roots, cluster.root_pem())?;
-    if present("openssl", "version") {
+    if find("openssl").is_some() {
         for (face, options) in [
             (Face::StoreKeys, ["-tls1_2"].as_slice()),
             (Face::StoreKeys, ["-tls1_3"].as_slice()),
@@ -45,7 +46,7 @@ pub(crate) fn run(cluster: &Cluster) -> Result<Tried> {
     } else {
         tried.absent.push("openssl");
     }
-    if present("curl", "--version") {
+    if find("curl").is_some() {
         for version in ["--tls-max 1.2", "--tlsv1.3"] {
             tried.requests += 1;
             if let Err(error) = curl(cluster, version, &roots) {
@@ -105,12 +106,6 @@ fn curl(cluster: &Cluster, version: &str, roots: &Path) -> Result<()> {
     let status = process.wait(LIMIT)?;
     ensure!(status.success(), "{status}: {}", tail(&process.said()));
     Ok(())
-}
-
-fn present(program: &str, argument: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }
 
 fn tail(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! What was seen of each event, as a line of the table.
 //!
-//! Must not know: how anything was done. Next: `events.rs`, which fills the lines.
+//! Must not know: how anything was done. Next: `run.rs`, which fills the lines.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tercel_harness::good::{Fate, Outcome};
 use tercel_harness::table::Table;
 
-use crate::events::Replays;
+use crate::run::Replays;
 
 /// How many of the connections that could resume did, by kind of client.
 #[derive(Clone, Default, Debug)]

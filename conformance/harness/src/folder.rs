@@ -1,12 +1,12 @@
 //! A folder of a run's own.
 //!
-//! Must not know: what is put there. Next: `process.rs`.
+//! Must not know: what is put there. Next: `children.rs`, which sees to it that it goes with the run.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process;
 
 use anyhow::{Context, Result};
+
+use crate::children;
 
 /// A folder that goes with its value, and with all that is in it.
 #[derive(Debug)]
@@ -18,8 +18,9 @@ impl TemporaryFolder {
     /// # Errors
     /// If there is one of that name already, or none can be made.
     pub fn create(name: &str) -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("{name}-{}", process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        children::create_folder(&path)
+            .with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }
 
@@ -32,7 +33,6 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // Left behind, it costs a little space and holds no real key.
-        let _ = fs::remove_dir_all(&self.0);
+        children::remove_folder(&self.0);
     }
 }

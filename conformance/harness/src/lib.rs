@@ -2,8 +2,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `process`, `folder`, `ports`, `vitals` | programs that cannot outlive their run, where they work and listen, what they use |
+//! | `program`, `process`, `children` | programs, found and started, that cannot outlive their run |
+//! | `folder`, `ports`, `vitals` | where they work and listen, what they use |
 //! | `pki` | certificates |
+//! | `store` | Redis or Valkey, and what may befall it |
 //! | `proxy`, `metrics` | `tercel proxy`, and what it says of itself |
 //! | `backend`, `http`, `good` | what stands behind it, and good clients before it |
 //! | `table` | how a run ends |
@@ -12,6 +14,7 @@
 #![cfg(unix)]
 
 pub mod backend;
+pub mod children;
 pub mod folder;
 pub mod good;
 pub mod http;
@@ -19,6 +22,8 @@ pub mod metrics;
 pub mod pki;
 pub mod ports;
 pub mod process;
+pub mod program;
 pub mod proxy;
+pub mod store;
 pub mod table;
 pub mod vitals;

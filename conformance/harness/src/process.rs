@@ -1,13 +1,14 @@
-//! A child process that cannot outlive its test: killed by its own handle when dropped.
+//! A child process that cannot outlive its test: killed by its own handle when dropped, and with a run that is
+//! interrupted.
 //!
 //! Its three streams are pipes and are always drained, so it can never block on us. This module
-//! must not know TLS. Next: `proxy.rs`, one such program.
+//! must not know TLS. Next: `children.rs`; `proxy.rs`, one such program.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,13 @@ pub use nix::sys::signal::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
+use crate::children::{self, lock};
+
 /// A running program.
 #[derive(Debug)]
 pub struct Process {
-    child: Child,
+    child: Arc<Mutex<Child>>,
+    id: u32,
     output: Collected,
     complaints: Collected,
     /// Bytes for its standard input; closed by `end_input`.
@@ -53,7 +57,7 @@ impl Process {
     /// Its number in the system.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.id
     }
 
     /// Sends it a signal.
@@ -61,6 +65,9 @@ impl Process {
     /// # Errors
     /// If it has gone.
     pub fn signal(&self, signal: Signal) -> Result<()> {
+        // Once its end was noticed its number may be another's.
+        let mut child = lock(&self.child);
+        ensure!(child.try_wait()?.is_none(), "{signal}: it has ended");
         kill(Pid::from_raw(i32::try_from(self.id())?), signal).with_context(|| format!("{signal}"))
     }
 
@@ -83,14 +90,15 @@ impl Process {
         // A Rust program's backtrace would only bury its message.
         command.env("RUST_BACKTRACE", "0");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let (stdin, stdout, stderr) = streams(&mut child)?;
+        let child = children::spawn(piped).with_context(|| format!("cannot start {command:?}"))?;
+        let id = lock(&child).id();
+        let (stdin, stdout, stderr) = streams(&mut lock(&child))?;
         let (input, chunks) = mpsc::channel();
         thread::spawn(move || feed(stdin, &chunks));
         let (output, complaints) = (Collected::default(), Collected::default());
         collect(stdout, output.clone(), echo.then(|| input.clone()));
         collect(stderr, complaints.clone(), None);
-        Ok(Self { child, output, complaints, input: Some(input) })
+        Ok(Self { child, id, output, complaints, input: Some(input) })
     }
 
     /// Hands it bytes to read, without waiting.
@@ -129,7 +137,7 @@ impl Process {
     /// # Errors
     /// If the system does not tell.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
-        Ok(self.child.try_wait()?)
+        Ok(lock(&self.child).try_wait()?)
     }
 }
 
@@ -157,8 +165,9 @@ pub fn last_words<'a>(processes: impl Iterator<Item = (&'static str, &'a mut Pro
 impl Drop for Process {
     fn drop(&mut self) {
         // Both fail only when it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 
@@ -193,8 +202,8 @@ impl Collected {
         self.ended.load(Ordering::Acquire)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        lock(&self.bytes)
     }
 }
 

@@ -43,6 +43,7 @@ use programs::{BUILT_OPENSSL, Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
 use run::Setting;
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::pki::Pki;
+use tercel_harness::program;
 
 /// A whole run passes only with at least this many cells, so that an absent program or a shrunken
 /// table cannot look like success. The programs are those of Debian 12.
@@ -138,8 +139,8 @@ fn main() -> Result<ExitCode> {
             });
         }
     });
-    // A bare file name would be searched for on the path.
-    let tercel = options.tercel.canonicalize().unwrap_or_else(|_| options.tercel.clone());
+    // With a stand-in there need be none, and nothing below that would start it.
+    let tercel = program::at(&options.tercel).unwrap_or_default();
     for cell in &keys {
         let built = options.peers.as_deref();
         let run = || cell.run(&tercel, folder.path(), built);

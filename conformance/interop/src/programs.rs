@@ -5,7 +5,6 @@
 //! it can only show it, leaves that to the harness. Each file below knows one program's command
 //! line and nothing of cells. Next: `run.rs` starts what these files describe.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,6 +12,7 @@ use crate::cells::Role;
 use crate::features::{Feature, Owner};
 use crate::terms::{Group, Key, Suite, Version, classic_groups};
 use tercel_harness::pki::Credential;
+pub(crate) use tercel_harness::program::find;
 
 mod curl;
 mod driver;
@@ -254,11 +254,6 @@ impl From<Command> for Server {
     fn from(command: Command) -> Self {
         Self { command, harness_echoes: false }
     }
-}
-
-/// Finds a program on the search path.
-pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|p| p.is_file())
 }
 
 /// What a command prints, if it succeeds.

@@ -21,6 +21,7 @@ use hyper_util::server::conn::auto;
 use tercel_harness::pki::{Authority, Key, Leaf, SERVER_NAME};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Process;
+use tercel_harness::program;
 use tercel_harness::proxy::{Proxy, Terms};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -124,8 +125,7 @@ impl Place {
         fs::write(folder.join("server.pem"), &pem.certificates)?;
         fs::write(folder.join("server.key"), &pem.key)?;
         fs::write(folder.join("http.mjs"), include_str!("../peers/http.mjs"))?;
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime = program::runtime(1)?;
         let backend = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let to = backend.local_addr()?;
         runtime.spawn(serve(backend));

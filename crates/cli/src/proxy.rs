@@ -79,6 +79,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     if options.check {
         tercel_proxy::check(&config)?;
+        for warning in config.warnings() {
+            say(format_args!("warning: {warning}"));
+        }
         say(format_args!("the configuration is good"));
         return Ok(());
     }

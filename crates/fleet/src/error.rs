@@ -24,6 +24,8 @@ pub enum FleetError {
     Keys(PathBuf, TicketKeyError),
     /// The set of keys in the store was not sealed under this fleet's secret and name, or is damaged.
     ForeignKeys,
+    /// What nodes of this fleet write in the store was not written under a secret of this node's.
+    ForeignSecret,
     /// The store is away or did not answer in time.
     Away,
     /// The store answered with an error, whose code this is.
@@ -48,6 +50,9 @@ impl fmt::Display for FleetError {
             Self::Keys(path, error) => write!(f, "{}: {error}", path.display()),
             Self::ForeignKeys => f.write_str(
                 "the ticket keys in the store are damaged, or of another fleet or secret",
+            ),
+            Self::ForeignSecret => f.write_str(
+                "the fleet secret is not that of the other nodes: no session of theirs can be read",
             ),
             Self::Away => f.write_str("the store is away"),
             Self::Store(code) => write!(f, "the store answers {code}"),

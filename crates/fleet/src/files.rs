@@ -44,16 +44,21 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
+/// Whether others than a file's owner and group can read it, or others than its owner change it: then it is no place
+/// for a secret. Only Unix tells.
 #[cfg(unix)]
-fn is_exposed(about: &std::fs::Metadata) -> bool {
+#[must_use]
+pub fn is_exposed(about: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     const GROUP_WRITES: u32 = 0o020;
     const OTHERS: u32 = 0o007;
     about.mode() & (GROUP_WRITES | OTHERS) != 0
 }
 
+/// Whether others can read a file: only Unix tells.
 #[cfg(not(unix))]
-fn is_exposed(_: &std::fs::Metadata) -> bool {
+#[must_use]
+pub fn is_exposed(_: &std::fs::Metadata) -> bool {
     false
 }
 

@@ -16,7 +16,8 @@ use crate::counts::{Counters, Counts};
 use crate::early_data::{Guard, blind_time};
 use crate::error::FleetError;
 use crate::keeper::{StoreKeeper, keep_file};
-use crate::secret::FleetSecret;
+use crate::mark::Mark;
+use crate::secrets::{FleetSecrets, SecretCell};
 use crate::sessions::Sessions;
 use crate::settings::{Settings, StoreSettings, TicketKeys};
 use crate::store::Store;
@@ -37,7 +38,9 @@ struct Node {
     store_keys: Option<Arc<StoreKeys>>,
     sessions: Option<Sessions>,
     guard: Option<Arc<Guard>>,
+    secrets: Option<Arc<SecretCell>>,
     early_data: u32,
+    freshness_window: u32,
     blind_time: Duration,
     counters: Arc<Counters>,
     /// Dropped with the node, which ends the keeper.
@@ -64,7 +67,7 @@ impl Fleet {
     /// If the settings contradict themselves, or a file is missing, open to others or not what it should be.
     pub fn connect(settings: &Settings) -> Result<Self, FleetError> {
         let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
-        Self::with_blind_time(settings, blind_time(difference))
+        Self::with_blind_time(settings, blind_time(settings.freshness_window, difference))
     }
 
     /// The same with another [blind time](Self::blind_time), for tests, which cannot wait for as long as servers. With
@@ -104,7 +107,9 @@ impl Fleet {
             store_keys: None,
             sessions: None,
             guard: None,
+            secrets: None,
             early_data: settings.early_data,
+            freshness_window: settings.freshness_window,
             blind_time,
             counters,
             _stop: stop,
@@ -129,6 +134,7 @@ impl Fleet {
         }
         if node.guard.is_some() {
             builder = builder.early_data(node.early_data, Policy::Ask);
+            builder = builder.freshness_window(node.freshness_window);
         }
         builder
     }
@@ -162,7 +168,10 @@ impl Fleet {
             answers = answers.admit_early_data(move |question| {
                 let (guard, fleet) = (Arc::clone(&guard), fleet.clone());
                 async move {
-                    let admitted = guard.admit(question.unique()).await;
+                    // A configuration that was changed since has a window which this guard was not made for.
+                    let is_ours = question.freshness_window() <= fleet.0.freshness_window;
+                    let admitted =
+                        is_ours && guard.admit(question.unique(), question.judged_at()).await;
                     drop(fleet);
                     admitted
                 }
@@ -186,6 +195,14 @@ impl Fleet {
         match &self.0.store_keys {
             Some(keys) => keys.refresh(UnixTime::now()).await,
             None => Ok(()),
+        }
+    }
+
+    /// Goes on with these secrets, in the place of those that were known: nothing else changes, no connection to the
+    /// store ends, and early data is admitted as before. Of no effect if there is no store.
+    pub fn use_secrets(&self, secrets: FleetSecrets) {
+        if let Some(cell) = &self.0.secrets {
+            cell.set(secrets);
         }
     }
 
@@ -227,7 +244,7 @@ impl Fleet {
     }
 
     /// How long early data is refused after the store was away or is not what it was: as long as one hello can
-    /// count as fresh, 121 seconds by the core's rule, one more, and twice the
+    /// count as fresh, one second more than twice its [window](Settings::freshness_window), one more, and twice the
     /// [difference allowed between clocks](StoreSettings::clock_difference). At a store with replicas it is a minute more,
     /// and as much as [the store may be late](StoreSettings::connect_time_limit).
     #[must_use]
@@ -262,7 +279,8 @@ impl Node {
         settings: &Settings,
         about: &StoreSettings,
     ) -> Result<StoreKeeper, FleetError> {
-        let secret = FleetSecret::read(&about.secret_file, &settings.name)?;
+        let secrets = SecretCell::new(FleetSecrets::read(about, &settings.name)?);
+        let known = || Arc::clone(&secrets);
         let address = Address::of(about)?;
         let counters = || Arc::clone(&self.counters);
         let store = Arc::new(Store::new(about.time_limit, about.connect_time_limit, counters()));
@@ -270,19 +288,23 @@ impl Node {
         // In braces, which keep what belongs together in one place where keys are spread.
         let prefix = format!("tercel:{{{}}}:", settings.name);
         self.sessions =
-            settings.sessions.then(|| Sessions::new(at(), &prefix, &secret, counters()));
+            settings.sessions.then(|| Sessions::new(at(), &prefix, known(), counters()));
         self.guard = (settings.early_data > 0).then(|| {
             let difference = about.clock_difference.as_secs();
             let blind_time = self.blind_time;
-            Arc::new(Guard::new(at(), &prefix, &secret, difference, blind_time, counters()))
+            Arc::new(Guard::new(at(), &prefix, difference, blind_time, counters()))
         });
         let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
         self.store_keys = tickets.map(|tickets| {
             let period = settings.ticket_lifetime;
             let tickets = Arc::clone(tickets);
-            Arc::new(StoreKeys::new(at(), &prefix, &secret, tickets, period, counters()))
+            Arc::new(StoreKeys::new(at(), &prefix, known(), tickets, period, counters()))
         });
+        // Ticket keys tell by themselves.
+        let wants_mark = settings.sessions && self.store_keys.is_none();
+        let mark = wants_mark.then(|| Mark::new(at(), &prefix, known()));
         self.store = Some(at());
+        self.secrets = Some(secrets);
         Ok(StoreKeeper {
             store: at(),
             address,
@@ -290,6 +312,8 @@ impl Node {
             connect_limit: about.connect_time_limit,
             guard: self.guard.clone(),
             keys: self.store_keys.clone(),
+            mark,
+            probe: format!("{prefix}probe"),
             counters: counters(),
         })
     }

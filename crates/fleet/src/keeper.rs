@@ -17,8 +17,9 @@ use tracing::{debug, info, warn};
 use crate::counts::Counters;
 use crate::early_data::{Complaint, Guard};
 use crate::error::FleetError;
+use crate::mark::Mark;
 use crate::store::dial::Address;
-use crate::store::{Lines, Store, Waits};
+use crate::store::{Lines, Store, Waits, probe};
 use crate::ticket_keys::file::KeyFile;
 use crate::ticket_keys::shared::StoreKeys;
 
@@ -41,6 +42,9 @@ pub(crate) struct StoreKeeper {
     pub(crate) connect_limit: Duration,
     pub(crate) guard: Option<Arc<Guard>>,
     pub(crate) keys: Option<Arc<StoreKeys>>,
+    pub(crate) mark: Option<Mark>,
+    /// A key that is never there.
+    pub(crate) probe: String,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -54,20 +58,23 @@ impl StoreKeeper {
             match self.connect(&lost).await {
                 Ok(connections) => {
                     info!("the store is there");
-                    told = None;
                     let since = Instant::now();
                     let lines = Arc::new(Lines::new(connections, lost));
                     self.counters.connected.add();
                     self.attend(&lines).await;
                     self.store.set(None);
-                    warn!("the store is away");
+                    told = lines.useless().map(str::to_owned);
+                    match &told {
+                        Some(reason) => warn!(reason, "the store is away"),
+                        None => warn!("the store is away"),
+                    }
                     if since.elapsed() > LONGEST_PAUSE {
                         pause = SHORTEST_PAUSE;
                     }
                 }
                 Err(reason) => {
                     if told.as_ref() != Some(&reason) {
-                        warn!(reason, "the store cannot be reached");
+                        warn!(reason, "the store cannot be used");
                         told = Some(reason);
                     }
                 }
@@ -83,6 +90,9 @@ impl StoreKeeper {
             for _ in 0..self.connections {
                 connections.push(self.address.dial(lost).await?);
             }
+            if let Some(connection) = connections.first_mut() {
+                probe(connection, &self.probe).await?;
+            }
             Ok(connections)
         };
         let late = Err("no answer in time".to_owned());
@@ -95,6 +105,7 @@ impl StoreKeeper {
         self.store.set(Some(Arc::clone(lines)));
         let mut complaint = Complaint::default();
         let mut refused = None;
+        let mut foreign = false;
         let mut beat = interval(STORE_BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -116,9 +127,24 @@ impl StoreKeeper {
             if let Some(keys) = &self.keys {
                 self.tell(&mut refused, keys.refresh(UnixTime::now()).await);
             }
-            if self.guard.is_none() && self.keys.is_none() {
+            if let Some(mark) = &self.mark {
+                self.tell_of_secret(&mut foreign, mark.look().await);
+            }
+            if self.guard.is_none() && self.keys.is_none() && self.mark.is_none() {
                 let _ = self.store.ask::<String>(Waits::Nobody, redis::cmd("PING")).await;
             }
+        }
+    }
+
+    /// Tells of a wrong secret once, and again after it was right.
+    fn tell_of_secret(&self, foreign: &mut bool, outcome: Result<(), FleetError>) {
+        match outcome {
+            Ok(()) => *foreign = false,
+            Err(error @ FleetError::ForeignSecret) if !*foreign => {
+                warn!(reason = %error, "sessions of other nodes are not resumed");
+                *foreign = true;
+            }
+            Err(_) => {}
         }
     }
 

@@ -36,6 +36,7 @@
 //! - The *fleet secret* is a file of at least 32 bytes, the same on every node (`openssl rand -hex 32`), readable by
 //!   the server alone or by its group. Keys and sessions are sealed under it: the store sees neither, nor the names
 //!   of sessions. A store that lies can still deny resumption, give a session twice, or admit early data twice.
+//!   [`FleetSecrets`] tells how it is followed by another one.
 //! - When the store is away, handshakes go on as full ones, or with the last good ticket keys. Those keep opening;
 //!   they seal for at least one and at most two [ticket lifetimes](Settings::ticket_lifetime) more, after which no new
 //!   tickets are made until the store is back. Early data is refused at once. Only the handshakes under way when the
@@ -47,9 +48,9 @@
 //!   [`StoreSettings::clock_difference`] apart, or if it has replicas without `min-replicas-to-write`: then a store that
 //!   was cut off would go on answering some nodes beside its successor. Set `min-replicas-max-lag` (10 seconds by
 //!   default) to no more than a minute. The module `early_data` says why that is enough.
-//! - One server, or a primary with replicas behind one address. A cluster that spreads keys over servers is not
-//!   for this.
-//! - Commands used: `PING`, `INFO`, `TIME`, `GET`, `GETDEL` (so Redis 6.2 or later, or Valkey), `SET`, `MULTI`,
+//! - One server, or a primary with replicas behind one address. A cluster that spreads keys over servers, a Sentinel and
+//!   a replica count as away, with the reason in the log.
+//! - Commands used: `PING`, `INFO`, `TIME`, `GET`, `GETDEL` (so Redis 6.2 or later, or Valkey), `SET`, `PEXPIRE`, `MULTI`,
 //!   `EXEC`, `EVAL`, and `AUTH` or `SELECT` if the address says so, on keys that begin with `tercel:`.
 //!
 //! # Map
@@ -60,6 +61,7 @@
 //! | take part | [`Fleet`] |
 //! | see how it goes | [`Fleet::counts`], [`Fleet::state`], events of `tracing` |
 //! | write a file of ticket keys | [`TicketKeys::File`] |
+//! | let one secret follow another | [`FleetSecrets`], [`Fleet::use_secrets`] |
 //! | understand a failure | [`FleetError`] |
 
 #![forbid(unsafe_code)]
@@ -80,7 +82,9 @@ mod error;
 mod files;
 mod fleet;
 mod keeper;
+mod mark;
 mod secret;
+mod secrets;
 mod sessions;
 mod settings;
 mod store;
@@ -90,7 +94,9 @@ mod ticket_keys;
 
 pub use counts::Counts;
 pub use error::FleetError;
+pub use files::is_exposed;
 pub use fleet::{Fleet, State};
+pub use secrets::FleetSecrets;
 pub use settings::{Settings, StoreSettings, TicketKeys};
 
 /// The keys in a file of them: for fuzzing.

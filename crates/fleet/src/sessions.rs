@@ -2,7 +2,7 @@
 //!
 //! An entry's key is a keyed digest of the session's id. Its value is sealed, bound to that key, and says itself when
 //! it expires, so that a store cannot pass one session for another or keep one alive. What a store can do is to give
-//! twice what was to be taken once. Must not know: what is in a session. Next: [`crate::secret`], [`crate::store`].
+//! twice what was to be taken once. Must not know: what is in a session. Next: [`crate::secrets`], [`crate::store`].
 
 use std::mem;
 use std::sync::Arc;
@@ -12,15 +12,14 @@ use tercel::pki_types::UnixTime;
 use tercel::{FindSessionQuestion, NewSession};
 
 use crate::counts::Counters;
-use crate::secret::{FleetKey, FleetSecret};
+use crate::secrets::{SecretCell, SecretKeys};
 use crate::store::{Store, Waits};
 
 /// The sessions of a fleet.
 pub(crate) struct Sessions {
     store: Arc<Store>,
     prefix: String,
-    names: FleetKey,
-    seals: FleetKey,
+    secrets: Arc<SecretCell>,
     counters: Arc<Counters>,
 }
 
@@ -28,12 +27,11 @@ impl Sessions {
     pub(crate) fn new(
         store: Arc<Store>,
         prefix: &str,
-        secret: &FleetSecret,
+        secrets: Arc<SecretCell>,
         counters: Arc<Counters>,
     ) -> Self {
         let prefix = format!("{prefix}session:");
-        let (names, seals) = (secret.key("session names 1"), secret.key("sessions 1"));
-        Self { store, prefix, names, seals, counters }
+        Self { store, prefix, secrets, counters }
     }
 
     /// The session of this id, if it is there; in any doubt none, which costs a full handshake.
@@ -50,12 +48,22 @@ impl Sessions {
         if id.len() != ID {
             return None;
         }
-        let name = self.name(id);
-        // Among all who ask one gets it. RFC 9846 8.1
-        let mut command = redis::cmd(if take { "GETDEL" } else { "GET" });
-        command.arg(&name);
-        let sealed: Option<Vec<u8>> = self.store.ask(Waits::Handshake, command).await.ok()?;
-        let mut content = self.seals.open(name.as_bytes(), &sealed?)?;
+        let secrets = self.secrets.get();
+        // A session lies under one name, that of the secret which it was written under.
+        let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
+        let mut commands = redis::pipe();
+        for name in &names {
+            // Among all who ask one gets it. RFC 9846 8.1
+            commands.cmd(if take { "GETDEL" } else { "GET" }).arg(name);
+        }
+        let lines = self.store.lines().ok()?;
+        let sealed: Vec<Option<Vec<u8>>> =
+            self.store.ask_all(Waits::Handshake, &lines, commands).await.ok()?;
+        let mut found =
+            secrets.all().zip(&names).zip(sealed).filter_map(|((keys, name), sealed)| {
+                keys.1.sessions.open(name.as_bytes(), &sealed?)
+            });
+        let mut content = found.next()?;
         let expires = content.first_chunk().copied().map(u64::from_be_bytes)?;
         if UnixTime::now().as_secs() >= expires {
             return None;
@@ -79,20 +87,22 @@ impl Sessions {
         if !self.store.is_there() || new.id.len() != ID {
             return None;
         }
-        let name = self.name(&new.id);
+        let secrets = self.secrets.get();
+        let keys = secrets.current();
+        let name = self.name(keys, &new.id);
         let room = new.session.len().saturating_add(EXPIRES);
         let mut content = zeroize::Zeroizing::new(Vec::with_capacity(room));
         content.extend_from_slice(&expires.to_be_bytes());
         content.extend_from_slice(&new.session);
-        let sealed = self.seals.seal(name.as_bytes(), &content).ok()?;
+        let sealed = keys.sessions.seal(name.as_bytes(), &content).ok()?;
         let milliseconds = Duration::from_secs(left).as_millis();
         let mut command = redis::cmd("SET");
         command.arg(&name).arg(sealed).arg("PX").arg(milliseconds.to_string());
         self.store.ask::<String>(Waits::Handshake, command).await.ok().map(|_| ())
     }
 
-    fn name(&self, id: &[u8]) -> String {
-        format!("{}{}", self.prefix, self.names.name(id))
+    fn name(&self, keys: &SecretKeys, id: &[u8]) -> String {
+        format!("{}{}", self.prefix, keys.session_names.name(id))
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::FleetError;
+use crate::store::dial;
 
 /// What a node shares. The default shares nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,11 @@ pub struct Settings {
     /// Bytes of early data that a client may send, admitted by the store; 0 for none, which is the default.
     /// See [`early_data`](tercel::ServerConfigBuilder::early_data) for what early data means.
     pub early_data: u32,
+    /// Seconds by which a ticket's age may be off for its early data to count as fresh, 2 to 60; see
+    /// [`freshness_window`](tercel::ServerConfigBuilder::freshness_window). [`Fleet::blind_time`](crate::Fleet::blind_time)
+    /// is twice that, and what clocks may differ by. Nodes may have different ones, and it may be changed at any time: a
+    /// ticket is for early data under one of them only. Default: 60.
+    pub freshness_window: u32,
     /// The store, if anything above needs one.
     pub store: Option<StoreSettings>,
 }
@@ -35,12 +41,26 @@ impl Default for Settings {
             ticket_lifetime: Duration::from_secs(6 * 60 * 60),
             sessions: false,
             early_data: 0,
+            freshness_window: 60,
             store: None,
         }
     }
 }
 
 impl Settings {
+    /// Whether a fleet of these settings is one of `other` but for its secrets, and can go on with others:
+    /// [`Fleet::use_secrets`](crate::Fleet::use_secrets).
+    #[must_use]
+    pub fn is_same_but_for_secrets(&self, other: &Self) -> bool {
+        let mut same = self.clone();
+        if let (Some(ours), Some(theirs)) = (&mut same.store, &other.store) {
+            ours.secret_file.clone_from(&theirs.secret_file);
+            ours.next_secret_file.clone_from(&theirs.next_secret_file);
+            ours.previous_secret_file.clone_from(&theirs.previous_secret_file);
+        }
+        same == *other
+    }
+
     /// Refuses what is out of range or contradicts itself.
     pub(crate) fn check(&self) -> Result<(), FleetError> {
         let refuse = |name, why| Err(FleetError::Setting(name, why));
@@ -52,6 +72,9 @@ impl Settings {
         }
         if !(60..=604_800).contains(&self.ticket_lifetime.as_secs()) {
             return refuse("ticket_lifetime", "between one minute and seven days");
+        }
+        if !(2..=60).contains(&self.freshness_window) {
+            return refuse("freshness_window", "2 to 60 seconds");
         }
         let Some(store) = &self.store else {
             return match self {
@@ -112,6 +135,11 @@ pub struct StoreSettings {
     pub url: String,
     /// The file of the fleet secret: at least 32 bytes, the same on all nodes; white space at its end does not count.
     pub secret_file: PathBuf,
+    /// The file of the secret that is to follow: what is written under it is read already.
+    /// [`FleetSecrets`](crate::FleetSecrets) tells how one secret follows another.
+    pub next_secret_file: Option<PathBuf>,
+    /// The file of the secret that was followed: what was written under it is read still.
+    pub previous_secret_file: Option<PathBuf>,
     /// With `rediss`: a PEM file of the authorities to trust. Default: those of the operating system.
     pub roots: Option<PathBuf>,
     /// With `rediss`: PEM files of a certificate chain and its key, for stores that ask for one.
@@ -124,7 +152,7 @@ pub struct StoreSettings {
     /// How long connecting may take, and how late a store may be that is to count as the same one. Default: 2 seconds.
     pub connect_time_limit: Duration,
     /// By how much the clocks of node and store may differ for early data to be admitted, in whole seconds up to 60.
-    /// [`Fleet::blind_time`](crate::Fleet::blind_time) grows by twice that. Default: 5 seconds.
+    /// [`Fleet::blind_time`](crate::Fleet::blind_time) grows by twice that. The same on all nodes. Default: 5 seconds.
     pub clock_difference: Duration,
 }
 
@@ -135,6 +163,8 @@ impl StoreSettings {
         Self {
             url: url.into(),
             secret_file: secret_file.into(),
+            next_secret_file: None,
+            previous_secret_file: None,
             roots: None,
             certificate: None,
             connections: 2,
@@ -143,6 +173,12 @@ impl StoreSettings {
             clock_difference: Duration::from_secs(5),
         }
     }
+
+    /// Whether there is a password in the address.
+    #[must_use]
+    pub fn has_password(&self) -> bool {
+        dial::has_password(&self.url)
+    }
 }
 
 impl fmt::Debug for StoreSettings {
@@ -150,6 +186,8 @@ impl fmt::Debug for StoreSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoreSettings")
             .field("secret_file", &self.secret_file)
+            .field("next_secret_file", &self.next_secret_file)
+            .field("previous_secret_file", &self.previous_secret_file)
             .field("roots", &self.roots)
             .field("connections", &self.connections)
             .field("time_limit", &self.time_limit)

@@ -37,6 +37,17 @@ impl CertificateAlgorithm {
         let Self { key, algorithm, key_identifier, signature_identifier } = *self;
         Box::leak(Box::new(entry(key, algorithm, key_identifier, signature_identifier)))
     }
+
+    /// How many signatures this thread has verified so far.
+    #[cfg(test)]
+    pub(crate) fn verified() -> usize {
+        VERIFIED.get()
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    static VERIFIED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl SignatureVerificationAlgorithm for CertificateAlgorithm {
@@ -46,6 +57,8 @@ impl SignatureVerificationAlgorithm for CertificateAlgorithm {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
+        #[cfg(test)]
+        VERIFIED.set(VERIFIED.get() + 1);
         PublicKey::from_raw(self.key, public_key)
             .and_then(|key| key.verify(self.algorithm, message, signature))
             .map_err(|_| InvalidSignature)

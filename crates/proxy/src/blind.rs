@@ -9,8 +9,8 @@ use tercel_fleet::{Fleet, FleetError, Settings};
 
 /// The guard of this process alone.
 #[cfg(not(test))]
-pub(crate) fn guard(capacity: usize, now: UnixTime) -> ReplayGuard {
-    ReplayGuard::for_early_data(capacity, now)
+pub(crate) fn guard(capacity: usize, now: UnixTime, window: u32) -> ReplayGuard {
+    ReplayGuard::for_freshness_window(capacity, now, window)
 }
 
 /// What is shared with other processes, with their guard if early data is wanted.
@@ -31,7 +31,7 @@ mod short {
     /// Long enough to be met, short enough to be waited for. Clocks are read in whole seconds, so it may be one more.
     pub(crate) const BLIND: Duration = Duration::from_secs(4);
 
-    pub(crate) fn guard(capacity: usize, now: UnixTime) -> ReplayGuard {
+    pub(crate) fn guard(capacity: usize, now: UnixTime, _: u32) -> ReplayGuard {
         let until = now.as_secs().saturating_add(BLIND.as_secs());
         ReplayGuard::new(capacity, UnixTime::since_unix_epoch(Duration::from_secs(until)))
     }

@@ -3,6 +3,7 @@
 //! What is needed only for a while (the handshake, connecting) is in boxes that go; what stays is the
 //! [`Session`]. Must not know: how bytes move. Next: [`crate::session`].
 
+use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -13,10 +14,12 @@ use tokio::net::TcpStream;
 
 use crate::backend::BackendStream;
 use crate::config::{Connect, OnTruncation};
+use crate::early::{EarlyBackend, Exchanged, Outcome};
 use crate::limits::Permit;
 use crate::listener::refused;
 use crate::metrics::labels::{BackendFailure, Refused};
 use crate::proxy_protocol::{self, Ends};
+use crate::reach::Way;
 use crate::session::{End, Session};
 use crate::worker::{Counted, Hub, View};
 
@@ -56,17 +59,15 @@ struct Established {
     session: Box<Session>,
     /// The backend is not connected to before the client has spoken.
     lazy: bool,
-    hub: Rc<Hub>,
-    /// The configuration of the handshake, which is this connection's to its end.
-    view: Rc<View>,
-    client: SocketAddr,
-    listener: u32,
-    route: u32,
+    /// The backend that has got early data already, or what became of it.
+    early: Option<Outcome>,
+    /// By the configuration of the handshake, which is this connection's to its end.
+    way: Way,
 }
 
 impl Arrival {
     /// The PROXY header, if there is to be one, and the handshake.
-    async fn establish(mut self, mut transport: TcpStream) -> Option<Established> {
+    async fn establish(mut self, mut transport: TcpStream) -> Option<Box<Established>> {
         let begun = Instant::now();
         let listener = self.view.listener(self.listener)?;
         let mut ends = None;
@@ -91,10 +92,19 @@ impl Arrival {
         }
         // Less what the header took.
         let left = self.view.live.timeouts.handshake.saturating_sub(begun.elapsed());
-        let accepted = if listener.accept_proxy_protocol {
-            listener.acceptor.clone().time_limit(Some(left)).accept(transport).await
+        let mut acceptor = Cow::Borrowed(&listener.acceptor);
+        if listener.accept_proxy_protocol {
+            acceptor = Cow::Owned(listener.acceptor.clone().time_limit(Some(left)));
+        }
+        let mut early = None;
+        let accepted = if listener.early_data_at_once {
+            ends = ends.or_else(|| ends_of(&transport));
+            let (hub, view) = (Rc::clone(&self.hub), Rc::clone(&self.view));
+            let backend = EarlyBackend::new(hub, view, self.client, self.listener, ends);
+            let backend = early.insert(backend);
+            acceptor.accept_exchanging(transport, backend).await
         } else {
-            listener.acceptor.accept(transport).await
+            acceptor.accept(transport).await
         };
         let stream = match accepted {
             Ok(stream) => stream,
@@ -105,14 +115,19 @@ impl Arrival {
             }
         };
         self.hub.shard.handshake_done(stream.facts(), begun.elapsed());
-        self.established(stream, ends)
+        let early = match early {
+            Some(early) => early.finish().await,
+            None => None,
+        };
+        self.established(stream, ends, early)
     }
 
     fn established(
         self,
         mut stream: TlsStream<TcpStream>,
         ends: Option<Ends>,
-    ) -> Option<Established> {
+        exchanged: Option<Exchanged>,
+    ) -> Option<Box<Established>> {
         let listener = self.view.listener(self.listener)?;
         let number = listener.names.find(stream.facts().server_name.as_deref())?;
         let route = listener.routes.get(number)?;
@@ -127,21 +142,28 @@ impl Arrival {
             early_data = ?facts.early_data,
             "connected"
         );
-        let mut first = Vec::new();
-        if route.send_proxy_protocol {
+        let late = stream.take_early_data();
+        let facts = stream.facts();
+        let (mut first, mut early, mut has_spoken) = (Vec::new(), None, !late.is_empty());
+        if let Some(Exchanged { unsent, is_answered, outcome }) = exchanged {
+            (first, early, has_spoken) = (unsent, Some(outcome), has_spoken || !is_answered);
+        } else if route.send_proxy_protocol {
             let ends = ends.or_else(|| ends_of(stream.transport()))?;
             first = proxy_protocol::write::header(ends, facts);
         }
         let protocol = facts.alpn.as_deref();
         let http = matches!(protocol, Some(b"h2" | b"http/1.1" | b"http/1.0"));
-        let early = stream.take_early_data();
-        let lazy = early.is_empty()
+        if early.is_none() && !late.is_empty() {
+            self.hub.shard.early_data_kept();
+        }
+        let lazy = early.is_none()
+            && late.is_empty()
             && match route.connect {
                 Connect::Auto => http,
                 Connect::AtOnce => false,
                 Connect::FirstByte => true,
             };
-        first.extend(early);
+        first.extend(late);
         let may_end = match route.on_truncation {
             OnTruncation::Auto => http,
             OnTruncation::Reset => false,
@@ -152,15 +174,12 @@ impl Arrival {
         hub.shard.opened();
         let mut session = Session::new(stream, first, http, Rc::clone(&hub), permit);
         session.take_truncation_for_an_end(may_end);
-        Some(Established {
-            session,
-            lazy,
-            hub,
-            view,
-            client,
-            listener: u32::try_from(listener).ok()?,
-            route: u32::try_from(number).ok()?,
-        })
+        if has_spoken {
+            session.client_has_spoken();
+        }
+        let (listener, route) = (u32::try_from(listener).ok()?, u32::try_from(number).ok()?);
+        let way = Way { hub, view, client, listener, route };
+        Some(Box::new(Established { session, lazy, early, way }))
     }
 
     async fn proxy_header(&self, transport: &mut TcpStream) -> io::Result<Option<Ends>> {
@@ -187,41 +206,21 @@ impl Arrival {
 impl Established {
     /// A connection to the first backend that can be reached. If there is none the client is told that
     /// there is nothing to come.
-    async fn connect(mut self) -> Option<(Box<Session>, BackendStream)> {
-        let backend = self.reach().await;
-        if backend.is_none() {
-            self.session.say_goodbye().await;
-        }
-        backend.map(|backend| (self.session, backend))
-    }
-
-    async fn reach(&self) -> Option<BackendStream> {
-        let view = &self.view;
-        let (listener, number) = (usize::try_from(self.listener), usize::try_from(self.route));
-        let (listener, number) = (listener.ok()?, number.ok()?);
-        let route = view.listener(listener)?.routes.get(number)?;
-        let turns = view.turns(listener, number)?;
-        for at in turns.order() {
-            let Some(endpoint) = route.backends.get(at) else { continue };
-            let begun = Instant::now();
-            match endpoint.connect(view.live.timeouts.connect).await {
-                Ok(stream) => {
-                    turns.reached(at);
-                    self.hub.shard.backend_connected(begun.elapsed());
-                    return Some(stream);
-                }
-                Err(error) => {
-                    turns.failed(at);
-                    self.hub.shard.backend_failed(BackendFailure::of(&error));
-                    if let Some(left_out) = self.hub.repeats.admit(begun) {
-                        let client = self.client;
-                        tracing::warn!(%client, backend = %endpoint, %error, left_out, "no backend");
-                    }
-                }
+    async fn connect(self: Box<Self>) -> Option<(Box<Session>, BackendStream)> {
+        let Self { mut session, early, way, .. } = *self;
+        let backend = match early {
+            None => way.reach().await,
+            Some(Outcome::There(backend)) => Some(backend),
+            Some(Outcome::Nobody) => None,
+            Some(Outcome::Broken(error)) => {
+                finish(session, End::Backend(error)).await;
+                return None;
             }
+        };
+        if backend.is_none() {
+            session.say_goodbye().await;
         }
-        self.hub.shard.backend_failed(BackendFailure::NoneLeft);
-        None
+        backend.map(|backend| (session, backend))
     }
 }
 

@@ -17,8 +17,8 @@
 //! | have certificates read and watched | [`certificates`] |
 //! | be a service | [`system`] |
 //!
-//! A connection's way leads through `listener` (accept), `connection` (handshake, backend), `session` (what lasts)
-//! and `relay` (bytes); `worker` is the thread around it, `run` what all threads are told.
+//! A connection's way leads through `listener` (accept), `connection` (handshake; `early` for early data that does not wait
+//! for its end), `reach` (a backend), `session` (what lasts) and `relay` (bytes); `worker` is the thread around it, `run` what all threads are told.
 
 #![forbid(unsafe_code)]
 #![cfg(unix)]
@@ -43,12 +43,16 @@ mod backend;
 mod blind;
 mod config;
 mod connection;
+mod early;
+mod gather;
 mod lend;
 mod limits;
 mod listener;
 mod live;
 mod names;
 mod proxy_protocol;
+mod pulse;
+mod reach;
 mod relay;
 mod run;
 mod service;

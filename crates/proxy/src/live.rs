@@ -4,6 +4,8 @@
 //! (ticket keys, the replay guard, certificates from one source) goes over from the one before.
 //! Must not know: sockets. Next: [`crate::worker`], which serves by it.
 
+mod keys;
+
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,18 +14,19 @@ use std::time::Duration;
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientAuth, Policy, ReplayGuard, RotatingTickets, ServerConfig, TicketSealer};
-use tercel_fleet::{Fleet, FleetError, Settings, TicketKeys};
+use tercel::{ClientAuth, Policy, ServerConfig, TicketSealer};
+use tercel_fleet::Fleet;
 use tercel_tokio::{Acceptor, Answers};
 
 use crate::backend::Endpoint;
-use crate::blind;
-use crate::certificates::{self, Certificates, layout::Files};
+use crate::certificates::layout::Files;
+use crate::certificates::{self, Certificates};
 use crate::config::{
     BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Network,
-    OnTruncation, Resumption, Route, Tickets, Timeouts,
+    OnTruncation, Route, Timeouts,
 };
 use crate::names::{Chooser, Names};
+use keys::Keys;
 
 /// What is served at this moment.
 pub(crate) struct Live {
@@ -43,6 +46,8 @@ pub(crate) struct LiveListener {
     pub(crate) connections: Option<u32>,
     pub(crate) accept_proxy_protocol: bool,
     pub(crate) proxy_protocol_from: Vec<Network>,
+    /// Whether any of the routes does that.
+    pub(crate) early_data_at_once: bool,
 }
 
 /// Where clients of some names go.
@@ -51,15 +56,8 @@ pub(crate) struct LiveRoute {
     pub(crate) connect: Connect,
     pub(crate) on_truncation: OnTruncation,
     pub(crate) send_proxy_protocol: bool,
-}
-
-/// What sessions are sealed with, and what remembers early data.
-#[derive(Clone)]
-struct Keys {
-    wanted: Resumption,
-    tickets: Option<Arc<RotatingTickets>>,
-    fleet: Option<Fleet>,
-    guard: Arc<ReplayGuard>,
+    /// Whether a backend gets early data before the handshake is complete.
+    pub(crate) early_data_at_once: bool,
 }
 
 impl Live {
@@ -79,6 +77,13 @@ impl Live {
             live.listeners.push(listener);
         }
         Ok(live)
+    }
+
+    /// To be told when all of it is served from now on: what it has taken over from the one before changes.
+    pub(crate) fn begin(&self) {
+        if let (Some(fleet), Some(secrets)) = (&self.keys.fleet, &self.keys.secrets) {
+            fleet.use_secrets(secrets.clone());
+        }
     }
 
     /// What is shared with other processes.
@@ -113,6 +118,7 @@ impl Live {
                 connect: route.connect,
                 on_truncation: route.on_truncation,
                 send_proxy_protocol: route.send_proxy_protocol,
+                early_data_at_once: route.early_data_at_once,
             });
         }
         let names = Arc::new(names);
@@ -133,6 +139,7 @@ impl Live {
                 .time_limit(Some(self.timeouts.handshake))
                 .answers(self.answers()),
             names,
+            early_data_at_once: routes.iter().any(|route| route.early_data_at_once),
             routes,
             connections: listener.connections,
             accept_proxy_protocol: listener.accept_proxy_protocol,
@@ -170,7 +177,9 @@ impl Live {
         let shared = self.keys.fleet.is_some() && self.keys.wanted.shared_guard;
         let guard = Arc::clone(&self.keys.guard);
         let guard = if shared { Policy::Ask } else { Policy::Here(guard as Arc<_>) };
-        builder = builder.early_data(route.early_data, guard);
+        builder = builder
+            .early_data(route.early_data, guard)
+            .freshness_window(self.keys.wanted.freshness_window);
         builder.build().map_err(|error| route.place.whole_fault(error.to_string()))
     }
 
@@ -209,61 +218,6 @@ impl Live {
         self.certificates.push((source.clone(), Arc::clone(&certificates)));
         Ok(certificates)
     }
-}
-
-impl Keys {
-    /// New ones, or those from before where the configuration wants the same.
-    fn new(config: &Config, before: Option<&Self>) -> Result<Self, Fault> {
-        let wanted = &config.resumption;
-        let now = UnixTime::now();
-        let guard = match before {
-            // What the store has admitted meanwhile this one has not seen: it is blind again.
-            Some(before) if !before.wanted.shared_guard => Arc::clone(&before.guard),
-            _ => Arc::new(blind::guard(wanted.guard_capacity, now)),
-        };
-        let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
-            (Tickets::Off | Tickets::Shared, _) => None,
-            (Tickets::Own, Some(tickets)) => Some(tickets),
-            (Tickets::Own, None) => {
-                let drawn = RotatingTickets::new(now)
-                    .map_err(|error| config.place.fault("resumption.tickets", error.to_string()))?;
-                Some(Arc::new(drawn))
-            }
-        };
-        let fleet = match &wanted.fleet {
-            None => None,
-            Some(settings) => {
-                let same = before.filter(|before| before.wanted.fleet == wanted.fleet);
-                Some(match same.and_then(|before| before.fleet.clone()) {
-                    Some(fleet) => fleet,
-                    None => blind::fleet(settings)
-                        .map_err(|error| fleet_fault(config, settings, &error))?,
-                })
-            }
-        };
-        Ok(Self { wanted: wanted.clone(), tickets, fleet, guard })
-    }
-}
-
-/// The key that the error is about.
-fn fleet_fault(config: &Config, settings: &Settings, error: &FleetError) -> Fault {
-    let store = settings.store.as_ref();
-    let key = match error {
-        FleetError::Setting(name, why) => {
-            return config.place.fault(&format!("resumption.{name}"), *why);
-        }
-        FleetError::File(file, _)
-        | FleetError::Exposed(file)
-        | FleetError::Content(file, _)
-        | FleetError::Keys(file, _) => match store {
-            _ if settings.ticket_keys == TicketKeys::File(file.clone()) => "resumption.ticket_keys",
-            Some(store) if store.secret_file == *file => "resumption.store.secret",
-            Some(store) if store.roots.as_ref() == Some(file) => "resumption.store.roots",
-            _ => "resumption.store.certificate",
-        },
-        _ => "resumption",
-    };
-    config.place.fault(key, error.to_string())
 }
 
 fn roots(route: &Route, file: &Path) -> Result<Roots, Fault> {
@@ -334,6 +288,9 @@ mod tests {
         let still = Live::new(&config("own"), Some(&own)).unwrap();
         assert!(Arc::ptr_eq(&own.keys.guard, &still.keys.guard));
         let shared = Live::new(&config("shared"), Some(&still)).unwrap();
+        let narrower = config("own\"\nfreshness_window = 5\nfleet = \"default");
+        let narrower = Live::new(&narrower, Some(&still)).unwrap();
+        assert!(!Arc::ptr_eq(&own.keys.guard, &narrower.keys.guard));
         let again = Live::new(&config("own"), Some(&shared)).unwrap();
         assert!(!Arc::ptr_eq(&own.keys.guard, &again.keys.guard));
     }

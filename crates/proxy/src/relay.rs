@@ -189,6 +189,46 @@ mod tests {
         assert!(received == expected);
     }
 
+    /// Takes everything, and keeps apart what came in one write.
+    struct Writes(Vec<Vec<u8>>);
+
+    impl AsyncWrite for Writes {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.0.push(bytes.to_vec());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_there_goes_in_one_write() {
+        let (mut near, mut reader) = duplex(1 << 20);
+        let (mut writer, mut flow, mut moved) =
+            (Writes(Vec::new()), Flow::new(Vec::new(), CONTENT), 0);
+        for (round, pieces) in [1, 10, 50].into_iter().enumerate() {
+            for _ in 0..pieces {
+                near.write_all(&[7; 100]).await.unwrap();
+            }
+            let polled = poll_fn(|cx| {
+                Poll::Ready(flow.poll(&mut reader, &mut writer, cx, &mut moved).is_pending())
+            });
+            assert!(polled.await && flow.is_empty());
+            assert_eq!(writer.0.len(), round + 1);
+            assert_eq!(writer.0[round].len(), pieces * 100);
+        }
+    }
+
     #[tokio::test]
     async fn it_holds_no_more_than_a_buffer_for_a_writer_that_takes_nothing() {
         let (mut near, mut reader) = duplex(1 << 20);

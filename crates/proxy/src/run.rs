@@ -18,6 +18,7 @@ use crate::limits::Counts;
 use crate::listener;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
 use crate::worker::{Orders, Phase, Work, work};
 
 /// A terminator whose threads are running. Dropping it ends them at once.
@@ -28,6 +29,7 @@ pub struct Proxy {
     threads: Vec<JoinHandle<io::Result<()>>>,
     metrics: Arc<Metrics>,
     counts: Arc<Counts>,
+    pulse: Pulse,
     ended: mpsc::UnboundedReceiver<()>,
 }
 
@@ -47,6 +49,20 @@ pub struct Bound {
     addresses: Vec<SocketAddr>,
     /// By thread, then by listener.
     listeners: Vec<Vec<TcpListener>>,
+}
+
+/// What is served by now, which another configuration is held against: on any thread, since that takes its time.
+pub(crate) struct Current {
+    config: Config,
+    live: Arc<Live>,
+}
+
+/// Another configuration with everything that it names.
+pub(crate) struct Prepared {
+    config: Config,
+    live: Arc<Live>,
+    /// What of it has to wait for a start.
+    waits: Vec<Fault>,
 }
 
 /// Whether everything that `config` names is as it says. Nothing is opened.
@@ -99,13 +115,15 @@ impl Bound {
         let (orders, _) = watch::channel(Orders { live, phase: Phase::Serving });
         let (ending, ended) = mpsc::unbounded_channel();
         let threads = Vec::new();
-        let mut proxy = Proxy { orders, config, addresses, threads, metrics, counts, ended };
+        let pulse = Pulse::new();
+        let mut proxy = Proxy { orders, config, addresses, threads, metrics, counts, pulse, ended };
         for (number, listeners) in listeners.into_iter().enumerate() {
             let given = Work {
                 listeners,
                 orders: proxy.orders.subscribe(),
                 shard: proxy.metrics.shard(number),
                 counts: Arc::clone(&proxy.counts),
+                beat: proxy.pulse.beat(),
             };
             let ending = Ending(ending.clone());
             let run = move || {
@@ -149,23 +167,34 @@ impl Proxy {
     /// Serves by another configuration from now on. Connections that are there keep theirs.
     ///
     /// # Errors
-    /// What is wrong with it; then the one before stays. Listeners cannot change, nor the number of threads.
+    /// What is wrong with it; then the one before stays. Listeners cannot change. What else only a start can change
+    /// (threads, the user, the operators' address, what is logged) stays too, and a line is logged for each such key.
     pub fn reload(&mut self, config: Config) -> Result<(), Fault> {
-        let place = &config.place;
-        let same =
-            |ours: &Config| ours.listeners.iter().map(|each| each.address).collect::<Vec<_>>();
-        if same(&config) != same(&self.config) {
-            return Err(place.fault("listener", "addresses cannot change while the process runs"));
+        let prepared = self.current().prepare(config)?;
+        self.adopt(prepared);
+        Ok(())
+    }
+
+    /// For [`Current::prepare`].
+    pub(crate) fn current(&self) -> Current {
+        Current { config: self.config.clone(), live: Arc::clone(&self.orders.borrow().live) }
+    }
+
+    /// Serves by this from now on.
+    pub(crate) fn adopt(&mut self, prepared: Prepared) {
+        let Prepared { config, live, waits } = prepared;
+        for what in waits {
+            tracing::warn!(%what, "a change waits for a restart");
         }
-        if config.workers != self.config.workers {
-            return Err(place.fault("workers", "cannot change while the process runs"));
-        }
-        let before = Arc::clone(&self.orders.borrow().live);
-        let live = Arc::new(Live::new(&config, Some(&before))?);
+        live.begin();
         self.metrics.set_ticket_keys(live.ticket_key_since());
         self.orders.send_modify(|orders| orders.live = live);
         self.config = config;
-        Ok(())
+    }
+
+    /// Asks all threads for an answer; the numbers of those that have not answered the time before.
+    pub(crate) fn silent_threads(&self) -> Vec<usize> {
+        self.pulse.ask()
     }
 
     /// What is shared with other processes, if anything is.
@@ -217,6 +246,21 @@ impl Proxy {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+}
+
+impl Current {
+    /// Loads what `config` names. That reads files and asks for names, and lasts as long as they do.
+    pub(crate) fn prepare(&self, mut config: Config) -> Result<Prepared, Fault> {
+        let same =
+            |ours: &Config| ours.listeners.iter().map(|each| each.address).collect::<Vec<_>>();
+        if same(&config) != same(&self.config) {
+            let reason = "addresses cannot change while the process runs";
+            return Err(config.place.fault("listener", reason));
+        }
+        let waits = config.keep_until_restart(&self.config);
+        let live = Arc::new(Live::new(&config, Some(&self.live))?);
+        Ok(Prepared { config, live, waits })
     }
 }
 

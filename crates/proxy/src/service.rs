@@ -2,6 +2,8 @@
 //!
 //! Must not know: connections. Next: [`crate::run`], which it drives; [`crate::system`].
 
+mod reload;
+
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +16,11 @@ use crate::certificates::watch::Watch;
 use crate::config::Config;
 use crate::logs;
 use crate::metrics::Metrics;
-use crate::metrics::labels::Reload;
+use crate::metrics::labels;
 use crate::run::{Bound, Proxy};
 use crate::system::signals::{Signal, Signals};
 use crate::system::{limits, notify, privileges, sockets};
+use reload::Reload;
 
 /// Serves by `config` until a signal ends it: SIGTERM or SIGINT when the connections have ended, a second one
 /// at once. SIGHUP has the configuration's file and the certificates read again.
@@ -35,6 +38,7 @@ pub fn run(config: Config) -> Result<()> {
     let inherited = sockets::inherited_listeners()?;
     let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();
     raise_file_limit(&config);
+    warn(&config);
     let (user, group) = (config.user.clone(), config.group.clone());
     let admin = match config.admin {
         None => None,
@@ -50,7 +54,16 @@ pub fn run(config: Config) -> Result<()> {
         tracing::warn!("this process goes on as root: say whose rights are enough (`user`)");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(operate(bound, admin))
+    let ended = runtime.block_on(operate(bound, admin));
+    // A reload may be under way that nobody waits for any more.
+    runtime.shutdown_background();
+    ended
+}
+
+fn warn(config: &Config) {
+    for warning in config.warnings() {
+        tracing::warn!(%warning, "the configuration could be better");
+    }
 }
 
 fn raise_file_limit(config: &Config) {
@@ -96,19 +109,24 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
         let (metrics, health) = (Arc::clone(proxy.metrics()), Arc::clone(&health));
         tokio::spawn(admin::serve(listener, metrics, health));
     }
-    let mut watches = watch(&proxy);
+    let mut watches = watch(proxy.metrics(), &proxy.certificates());
     let threads = proxy.config().workers;
     health.serving(proxy.addresses().len().saturating_mul(threads));
     for address in proxy.addresses() {
         tracing::info!(listener = %address, threads, "listening");
     }
     notify::ready();
-    let alive = notify::watchdog_interval();
-    let mut watchdog = tokio::time::interval(alive.unwrap_or(Duration::from_secs(3600)));
+    let mut watchdog = Watchdog::new();
+    let mut reload = Reload::default();
     let mut draining = false;
     loop {
         tokio::select! {
-            _ = watchdog.tick() => if alive.is_some() { notify::alive() },
+            () = watchdog.tick() => vouch(&proxy),
+            Some(step) = reload.step() => {
+                if reload.proceed(step, &mut proxy, &mut watches) {
+                    notify::ready();
+                }
+            }
             more = proxy.thread_ended() => {
                 if !more {
                     return proxy.wait();
@@ -118,20 +136,21 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
                     tracing::error!("a thread has ended that was not told to");
                     health.listener_lost();
                     draining = true;
+                    reload = Reload::default();
+                    end(&mut watches);
                     proxy.drain();
                 }
             }
             signal = signals.next() => match signal {
                 Signal::Reload if !draining => {
                     notify::reloading();
-                    reload(&mut proxy).await;
-                    watches = watch(&proxy);
-                    notify::ready();
+                    reload.begin(&proxy, &mut watches);
                 }
                 Signal::Reload => tracing::warn!("nothing is read again while the process ends"),
                 Signal::Drain if !draining => {
                     draining = true;
-                    watches.clear();
+                    reload = Reload::default();
+                    end(&mut watches);
                     health.draining();
                     notify::stopping();
                     notify::extend_timeout(proxy.config().drain);
@@ -142,6 +161,8 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
                 Signal::Drain | Signal::Stop => {
                     tracing::info!(connections = proxy.connections(), "ending at once");
                     proxy.stop();
+                    reload = Reload::default();
+                    end(&mut watches);
                     draining = true;
                 }
             }
@@ -149,43 +170,53 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
     }
 }
 
-/// What is wrong leaves what it would replace as it was.
-async fn reload(proxy: &mut Proxy) {
-    let metrics = Arc::clone(proxy.metrics());
-    if let Some(file) = proxy.config().file.clone() {
-        let reloaded = Config::load(&file).and_then(|config| proxy.reload(config));
-        metrics.reloaded(Reload::Configuration, reloaded.is_ok());
-        match reloaded {
-            Ok(()) => tracing::info!("configuration read again"),
-            Err(fault) => tracing::error!(error = %fault, "the configuration stays as it was"),
+/// Tells the service manager that all is well, where it wants to know and all threads say so.
+struct Watchdog(Option<tokio::time::Interval>);
+
+impl Watchdog {
+    fn new() -> Self {
+        // Who is asked twice in that time may miss one question.
+        let wanted = notify::watchdog_interval().and_then(|interval| interval.checked_div(2));
+        Self(wanted.map(|interval| {
+            let mut ticks = tokio::time::interval(interval);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            ticks
+        }))
+    }
+
+    async fn tick(&mut self) {
+        match &mut self.0 {
+            Some(ticks) => _ = ticks.tick().await,
+            None => std::future::pending().await,
         }
     }
-    if let Some(fleet) = proxy.fleet() {
-        let reloaded = fleet.reload().await;
-        metrics.reloaded(Reload::TicketKeys, reloaded.is_ok());
-        if let Err(error) = reloaded {
-            tracing::error!(%error, "the ticket keys stay as they were");
-        }
+}
+
+fn vouch(proxy: &Proxy) {
+    let silent = proxy.silent_threads();
+    if silent.is_empty() {
+        return notify::alive();
     }
-    for certificates in proxy.certificates() {
-        let changes = certificates.reload();
-        changes.log();
-        metrics.reloaded(Reload::Certificates, changes.problems.is_empty());
+    for worker in silent {
+        tracing::error!(
+            worker,
+            "a thread does not answer: the watchdog is not told that all is well"
+        );
     }
 }
 
 /// How often certificates' files are looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
-fn watch(proxy: &Proxy) -> Vec<Watch> {
-    let all = proxy.certificates();
-    publish(proxy.metrics(), &all);
+/// Looks at files, and so may take its time.
+fn watch(metrics: &Arc<Metrics>, all: &[Arc<Certificates>]) -> Vec<Watch> {
+    publish(metrics, all);
     let mut watches = Vec::new();
-    for certificates in &all {
-        let (metrics, others) = (Arc::clone(proxy.metrics()), all.clone());
+    for certificates in all {
+        let (metrics, others) = (Arc::clone(metrics), all.to_vec());
         let changed = move |changes: &crate::certificates::Changes| {
             changes.log();
-            metrics.reloaded(Reload::Certificates, changes.problems.is_empty());
+            metrics.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
             publish(&metrics, &others);
         };
         match Watch::start(Arc::clone(certificates), LOOK, changed) {
@@ -194,6 +225,12 @@ fn watch(proxy: &Proxy) -> Vec<Watch> {
         }
     }
     watches
+}
+
+/// Ends them, without waiting for a look that is under way.
+fn end(watches: &mut Vec<Watch>) {
+    let ended = std::mem::take(watches);
+    tokio::task::spawn_blocking(move || drop(ended));
 }
 
 fn publish(metrics: &Metrics, certificates: &[Arc<Certificates>]) {

@@ -8,13 +8,14 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tercel_tokio::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::backend::BackendStream;
+use crate::gather::{self, Gathering};
 use crate::lend::{CONTENT, OPENED, lend};
 use crate::limits::Permit;
 use crate::relay::{Broken, Flow};
@@ -27,6 +28,7 @@ pub(crate) struct Session {
     backend: Option<BackendStream>,
     up: Flow,
     down: Flow,
+    gathering: Gathering,
     entry: Registered,
     hub: Rc<Hub>,
     /// The protocol is one of requests and answers, in which who is quiet after an answer is idle.
@@ -73,6 +75,7 @@ impl Session {
             backend: None,
             up: Flow::new(first, OPENED),
             down: Flow::new(Vec::new(), CONTENT),
+            gathering: Gathering::default(),
             entry,
             hub,
             http,
@@ -86,6 +89,11 @@ impl Session {
     /// Whether a client may end without close_notify; if not, the backend is reset then.
     pub(crate) fn take_truncation_for_an_end(&mut self, may: bool) {
         self.truncation_is_an_end = may;
+    }
+
+    /// It has asked for something before its handshake was complete.
+    pub(crate) fn client_has_spoken(&mut self) {
+        self.client_spoke = true;
     }
 
     /// What the thread's connections share.
@@ -183,6 +191,11 @@ impl Session {
         let upward = up.poll(client, backend, context, &mut received);
         let downward = down.poll(backend, client, context, &mut sent);
         if received > 0 || sent > 0 {
+            if sent == 0 {
+                self.gathering.interrupt();
+            } else if self.gathering.is_worth_a_wait(sent, Instant::now()) {
+                gather::want();
+            }
             self.client_spoke = received > 0 && sent == 0;
             self.hub.shard.received(received);
             self.hub.shard.sent(sent);

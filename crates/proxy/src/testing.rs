@@ -3,8 +3,9 @@
 //! Must not be: in a build that is not a test. Next: [`sharing`], the tests of a whole terminator that need its guard
 //! to see before two minutes are over.
 
+mod early;
+mod pulse;
 mod sharing;
-mod store;
 // Not all of it is for the tests in here.
 #[allow(dead_code)]
 #[path = "../tests/terminator/support.rs"]

@@ -13,11 +13,13 @@ use tokio::task::LocalSet;
 
 use crate::backend::Turns;
 use crate::config::Timeouts;
+use crate::gather;
 use crate::limits::{Counts, Most, ThreadCounts};
 use crate::listener;
 use crate::live::{Live, LiveListener};
 use crate::logs::Repeats;
 use crate::metrics::Shard;
+use crate::pulse::Beat;
 use crate::sweep::Sweep;
 
 /// What all threads are told.
@@ -133,11 +135,14 @@ pub(crate) struct Work {
     pub(crate) orders: watch::Receiver<Orders>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) beat: Beat,
 }
 
 /// Serves until told to end.
 pub(crate) fn work(work: Work) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    gather::be_punctual();
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().on_thread_park(gather::wait).build()?;
     let tasks = LocalSet::new();
     let result = tasks.block_on(&runtime, serve(work));
     drop(tasks);
@@ -147,7 +152,7 @@ pub(crate) fn work(work: Work) -> std::io::Result<()> {
 }
 
 async fn serve(work: Work) -> std::io::Result<()> {
-    let Work { listeners, mut orders, shard, counts } = work;
+    let Work { listeners, mut orders, shard, counts, beat } = work;
     let live = Arc::clone(&orders.borrow_and_update().live);
     let times = &live.timeouts;
     let shortest = times.idle.min(times.half_closed).min(times.park);
@@ -167,6 +172,7 @@ async fn serve(work: Work) -> std::io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         accepting.spawn_local(listener::accept(Rc::clone(&hub), listener, number));
     }
+    tokio::task::spawn_local(beat.answer());
     let sweeping = Rc::clone(&hub);
     tokio::task::spawn_local(async move {
         sweeping.sweep.run(|| sweeping.is_draining()).await;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tercel::{Handshake, ServerConfig, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::early::{EarlyExchange, Later};
 use crate::handshake::{self, Terms, terms_setters};
 use crate::stream::TlsStream;
 
@@ -55,9 +56,38 @@ impl Acceptor {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
+        self.run(transport, greeting, &mut Later).await
+    }
+
+    /// The same with somebody who takes early data as it comes, and may answer it before the handshake is complete: read
+    /// there what that means.
+    ///
+    /// # Errors
+    /// As [`Self::accept`]. What was taken came from somebody else then, or its client is gone.
+    pub async fn accept_exchanging<T>(
+        &self,
+        transport: T,
+        exchange: &mut impl EarlyExchange,
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        self.run(transport, &[], exchange).await
+    }
+
+    async fn run<T>(
+        &self,
+        transport: T,
+        greeting: &[u8],
+        exchange: &mut impl EarlyExchange,
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
         let handshake = Handshake::server(Arc::clone(&self.config));
+        let (side, terms) = (Side::Server, &self.terms);
         let complete =
-            handshake::complete(Side::Server, handshake, transport, &self.terms, greeting).await;
+            handshake::complete(side, handshake, transport, terms, greeting, exchange).await;
         complete.map(|(stream, _)| stream)
     }
 }

@@ -9,6 +9,7 @@ use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, EarlyData, Handshake, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::early::Later;
 use crate::handshake::{self, Terms, terms_setters};
 use crate::stream::TlsStream;
 
@@ -84,8 +85,9 @@ impl Connector {
             None => Handshake::client(config, server),
             Some(port) => Handshake::client_at(config, server, port),
         };
+        let (side, terms) = (Side::Client, &self.terms);
         let (stream, sent) =
-            handshake::complete(Side::Client, handshake, transport, &self.terms, early).await?;
+            handshake::complete(side, handshake, transport, terms, early, &mut Later).await?;
         let accepted = if stream.facts().early_data == EarlyData::Accepted { sent } else { 0 };
         Ok(EarlyConnection { stream, accepted })
     }

@@ -5,7 +5,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tercel::wire::ProtocolVersion;
@@ -13,6 +13,7 @@ use tercel::{Connection, Handshake, Next, Received, Side};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::answers::Answers;
+use crate::early::EarlyExchange;
 use crate::error::HandshakeError;
 use crate::outgoing::Outgoing;
 use crate::stream::TlsStream;
@@ -56,15 +57,17 @@ pub(crate) use terms_setters;
 pub(crate) const DEFAULT_LIMIT: Duration = Duration::from_secs(15);
 
 /// Runs `handshake` to its end within the time it has. A client's `early` is sent first, as far as it is allowed;
-/// how much that was comes back beside the stream. A server's is sent as soon as that is possible, and whole.
+/// how much that was comes back beside the stream. A server's is sent as soon as that is possible, and whole; the
+/// early data that it gets is `exchange`'s first.
 pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
     handshake: Handshake,
     transport: T,
     terms: &Terms,
     early: &[u8],
+    exchange: &mut impl EarlyExchange,
 ) -> io::Result<(TlsStream<T>, usize)> {
-    let running = Box::pin(run(side, handshake, transport, &terms.answers, early));
+    let running = Box::pin(run(side, handshake, transport, &terms.answers, early, exchange));
     match terms.limit {
         None => running.await,
         Some(limit) => match tokio::time::timeout(limit, running).await {
@@ -80,11 +83,13 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     mut transport: T,
     answers: &Answers,
     early: &[u8],
+    exchange: &mut impl EarlyExchange,
 ) -> io::Result<(TlsStream<T>, usize)> {
     let (mut received, mut out) = (Received::new(), Vec::new());
     let mut outgoing = Outgoing::default();
     let mut early_data = Vec::new();
     let mut sent_early = None;
+    let mut answer = EarlyAnswer::None;
     loop {
         let mut step = handshake.advance(&mut received, &mut out);
         if let Ok(Next::Connected(connection)) = &mut step {
@@ -124,7 +129,17 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
                 return Ok((stream, sent_early.unwrap_or(0)));
             }
             Next::Receive => {
-                if exchange(&mut transport, &mut outgoing, &mut received).await? == 0 {
+                let count = poll_fn(|context| {
+                    answer.poll(
+                        exchange,
+                        &mut handshake,
+                        &mut transport,
+                        &mut outgoing,
+                        context,
+                    )?;
+                    poll_exchange(&mut transport, &mut outgoing, &mut received, context)
+                });
+                if count.await? == 0 {
                     handshake.end_of_input()?;
                 }
             }
@@ -136,30 +151,88 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
                 .await?;
                 handshake.answer(answers.answer(question).await?)?;
             }
-            Next::EarlyData(mut bytes) => early_data.append(&mut bytes),
+            Next::EarlyData(bytes) => {
+                let given_back = match handshake.early_facts() {
+                    Some(facts) => exchange.take(facts, bytes),
+                    None => Some(bytes),
+                };
+                match given_back {
+                    Some(mut bytes) => early_data.append(&mut bytes),
+                    None => answer.begin(),
+                }
+            }
             _ => return Err(HandshakeError::Unanswered("something of a newer kind").into()),
         }
     }
 }
 
 /// Receives, and meanwhile sends: the peer may have to get rid of something before it reads.
-async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
+fn poll_exchange<T: AsyncRead + AsyncWrite + Unpin>(
     transport: &mut T,
     outgoing: &mut Outgoing,
     received: &mut Received,
-) -> io::Result<usize> {
-    let count = poll_fn(|context| {
-        if let Poll::Ready(Err(error)) = outgoing.poll_flush(transport, context) {
-            return Poll::Ready(Err(error));
-        }
-        let mut spare = ReadBuf::new(received.spare());
-        let polled = Pin::new(&mut *transport).poll_read(context, &mut spare);
-        polled.map_ok(|()| spare.filled().len())
-    })
-    .await?;
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    if let Poll::Ready(Err(error)) = outgoing.poll_flush(transport, context) {
+        return Poll::Ready(Err(error));
+    }
+    let mut spare = ReadBuf::new(received.spare());
+    ready!(Pin::new(&mut *transport).poll_read(context, &mut spare))?;
+    let count = spare.filled().len();
     received.filled(count);
-    Ok(count)
+    Poll::Ready(Ok(count))
 }
+
+/// What a server's client gets for its early data, ahead of its Finished.
+enum EarlyAnswer {
+    /// Nothing was taken, or there is nothing more to come.
+    None,
+    /// Read into this.
+    Coming(Box<[u8]>),
+}
+
+impl EarlyAnswer {
+    fn begin(&mut self) {
+        if let Self::None = self {
+            *self = Self::Coming(vec![0; ANSWER].into());
+        }
+    }
+
+    /// Sends what there is for as long as the client takes it: nothing is read that would have to be kept.
+    fn poll<T: AsyncWrite + Unpin>(
+        &mut self,
+        exchange: &mut impl EarlyExchange,
+        handshake: &mut Handshake,
+        transport: &mut T,
+        outgoing: &mut Outgoing,
+        context: &mut Context<'_>,
+    ) -> io::Result<()> {
+        while let Self::Coming(buffer) = self {
+            match outgoing.poll_flush(transport, context) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(flushed) => flushed?,
+            }
+            // Between two messages of the server there is none.
+            let Some(sender) = handshake.half_rtt_sender() else { return Ok(()) };
+            let mut answer = ReadBuf::new(buffer);
+            if exchange.poll_answer(context, &mut answer).is_pending() {
+                return Ok(());
+            }
+            if answer.filled().is_empty() {
+                *self = Self::None;
+                return Ok(());
+            }
+            let mut records = Vec::new();
+            sender.seal_to(answer.filled(), &mut records)?;
+            tercel::crypto::wipe(answer.filled_mut());
+            outgoing.push(&mut records);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of an answer that are read at once.
+const ANSWER: usize = 16 * 1024;
 
 async fn send<T: AsyncWrite + Unpin>(transport: &mut T, outgoing: &mut Outgoing) -> io::Result<()> {
     poll_fn(|context| outgoing.poll_flush(transport, context)).await

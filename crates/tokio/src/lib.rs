@@ -45,6 +45,7 @@
 //! | to do this | look at |
 //! |---|---|
 //! | serve | [`Acceptor`] |
+//! | answer early data before the handshake is complete | [`EarlyExchange`] |
 //! | connect, with early data too | [`Connector`] |
 //! | choose certificates, sign, find sessions or judge peers elsewhere | [`Answers`] |
 //! | read in one task, write in another | [`TlsStream::into_split`] |
@@ -55,6 +56,7 @@
 mod acceptor;
 mod answers;
 mod connector;
+mod early;
 mod error;
 mod handshake;
 mod incoming;
@@ -66,6 +68,7 @@ mod stream;
 pub use acceptor::Acceptor;
 pub use answers::Answers;
 pub use connector::{Connector, EarlyConnection};
+pub use early::EarlyExchange;
 pub use error::HandshakeError;
 pub use split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 pub use stream::TlsStream;

@@ -61,14 +61,20 @@ fn a_closed_port_is_refused() {
     assert_eq!(outcome.failure(), expected);
 }
 
-#[test]
-fn a_server_that_hangs_up_is_told_from_one_that_closes() {
+/// What a server needs that does what the program's own never would, and where it listens.
+fn server_of_ours() -> (Arc<ServerConfig>, TcpListener, String) {
     let leaf = Leaf::new("localhost", 2099);
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(leaf.key.serialize_der()));
     let credential = Credential::new(vec![leaf.certificate.der().clone()], &key).unwrap();
     let config = ServerConfig::builder().credential(credential).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
+    (config, listener, address)
+}
+
+#[test]
+fn a_server_that_hangs_up_is_told_from_one_that_closes() {
+    let (config, listener, address) = server_of_ours();
     let server = thread::spawn(move || {
         // First it ends in the middle of the handshake, then without close_notify.
         drop(listener.accept().unwrap());
@@ -90,12 +96,7 @@ fn a_server_that_hangs_up_is_told_from_one_that_closes() {
 
 #[test]
 fn a_server_that_never_closes_is_not_waited_for() {
-    let leaf = Leaf::new("localhost", 2099);
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(leaf.key.serialize_der()));
-    let credential = Credential::new(vec![leaf.certificate.der().clone()], &key).unwrap();
-    let config = ServerConfig::builder().credential(credential).build().unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let (config, listener, address) = server_of_ours();
     let server = thread::spawn(move || {
         let (socket, _) = listener.accept().unwrap();
         let stream = Handshake::server(config).complete(&socket).unwrap();

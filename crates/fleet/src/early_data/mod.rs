@@ -3,14 +3,21 @@
 //! # Why nothing is admitted twice
 //!
 //! A hello is told by its binder, which no other hello has. It counts as fresh, by a server's clock, for
-//! [`ReplayGuard::FRESH_FOR`]. A node admits it only if the store set an entry for it that was not there
-//! ("set if absent"), so two nodes that both admit one hello must have met stores, or moments, that do not know of each
-//! other. Each way to come to that is closed:
+//! [`ReplayGuard::fresh_for`] its freshness window. A node admits it only if the store set an entry for it that was not
+//! there ("set if absent"), so two nodes that both admit one hello must have met stores, or moments, that do not know of
+//! each other. Each way to come to that is closed:
 //!
-//! - **The entry expired.** By the store's clock a hello is fresh for no longer than `FRESH_FOR` and twice the
+//! - **The entry has another name.** Names are digests of binders and of nothing else: not of the fleet's secret, which two
+//!   nodes may know differently while one follows another, and which operators may get wrong. A binder travels in the
+//!   clear and tells nothing, so nothing is hidden by a key here. (A binder is of the ticket as well: who shares ticket
+//!   keys has to share the fleet's name.)
+//! - **The windows differ.** A ticket is for early data under the freshness window that it was given out under
+//!   (`ServerConfigBuilder::freshness_window` is part of what a session is bound to), so all who could admit one hello
+//!   judge it by one window, though nodes may be set otherwise, or be set anew, one after the other.
+//! - **The entry expired.** By the store's clock a hello is fresh for no longer than `fresh_for` and twice the
 //!   difference that is allowed between clocks (`blind_time`): every admission brings the store's time along, and a
-//!   node whose clock is further from it refuses. An entry lives twice as long, for hellos that are held
-//!   up between the look at their age and the store. A store whose clock went back is refused by every node
+//!   node refuses if its own was further from it when it looked at the hello's age. So what is held up between that look and the
+//!   store is refused too. An entry lives twice as long. A store whose clock went back is refused by every node
 //!   that saw the later time.
 //! - **Entries were lost**: `FLUSHALL`, a restart with nothing or with an older snapshot, another store at
 //!   the same address, a replica promoted that lags behind. The store's *epoch* tells: a random value set
@@ -41,7 +48,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tercel::ReplayGuard;
-use tercel::crypto::fill_random;
+use tercel::crypto::{Hash, HashAlgorithm, fill_random};
 use tercel::pki_types::UnixTime;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -49,14 +56,13 @@ use tracing::{info, warn};
 use self::facts::{Facts, Replication};
 use crate::counts::Counters;
 use crate::error::FleetError;
-use crate::secret::{FleetKey, FleetSecret, hexadecimal};
+use crate::secret::hexadecimal;
 use crate::store::{Lines, Store, Waits};
 
 /// The replay guard of a fleet.
 pub(crate) struct Guard {
     store: Arc<Store>,
     prefix: String,
-    names: FleetKey,
     difference: u64,
     blind_time: Duration,
     /// The store's latest time that was seen, in seconds.
@@ -83,14 +89,12 @@ impl Guard {
     pub(crate) fn new(
         store: Arc<Store>,
         prefix: &str,
-        secret: &FleetSecret,
         difference: u64,
         blind_time: Duration,
         counters: Arc<Counters>,
     ) -> Self {
-        let names = secret.key("early data 1");
         let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        Self { store, prefix, names, difference, blind_time, latest, counters }
+        Self { store, prefix, difference, blind_time, latest, counters }
     }
 
     /// Whether a hello could be admitted now.
@@ -99,9 +103,9 @@ impl Guard {
         lines.is_some_and(|lines| lines.standing.load().as_ref().is_some_and(|s| s.admits()))
     }
 
-    /// Whether early data with this unique value may be accepted.
-    pub(crate) async fn admit(&self, unique: &[u8]) -> bool {
-        let verdict = self.ask(unique).await;
+    /// Whether early data with this unique value may be accepted, which was fresh at `judged_at` by this node's clock.
+    pub(crate) async fn admit(&self, unique: &[u8], judged_at: UnixTime) -> bool {
+        let verdict = self.ask(unique, judged_at).await;
         match verdict {
             Some(true) => self.counters.early_data_admitted.add(),
             Some(false) => self.counters.early_data_replayed.add(),
@@ -111,11 +115,12 @@ impl Guard {
     }
 
     /// Whether it is new; `None` if that cannot be known.
-    async fn ask(&self, unique: &[u8]) -> Option<bool> {
+    async fn ask(&self, unique: &[u8], judged_at: UnixTime) -> Option<bool> {
         let lines = self.store.lines().ok()?;
         let standing = lines.standing.load_full().filter(|standing| standing.admits())?;
         let life = self.blind_time.saturating_mul(2).as_millis();
-        let name = format!("{}{}", self.prefix, self.names.name(unique));
+        let digest = Hash::digest(HashAlgorithm::Sha256, &[unique]);
+        let name = format!("{}{}", self.prefix, hexadecimal(&digest));
         let mut commands = redis::pipe();
         commands.cmd("MULTI").ignore().cmd("GET").arg(&standing.epoch_name).ignore();
         commands.cmd("TIME").ignore().cmd("INFO").arg("replication").ignore();
@@ -125,7 +130,7 @@ impl Guard {
         let ((epoch, time, replication, set),): (Answer,) = asked.ok()?;
         let is_same = epoch.as_ref() == Some(&standing.epoch)
             && Replication::read(&replication).is_ok_and(|now| now.id == standing.replication_id);
-        if !is_same || !self.is_in_time(time.0) {
+        if !is_same || !self.is_in_time(time.0, judged_at) {
             // The next look begins anew. If others have begun meanwhile, they looked before this answer.
             lines.standing.store(None);
             return None;
@@ -133,12 +138,12 @@ impl Guard {
         Some(set.is_some())
     }
 
-    /// Whether the store's clock is near ours, and has not gone back.
-    fn is_in_time(&self, theirs: u64) -> bool {
+    /// Whether the store's clock is near `ours`, and has not gone back.
+    fn is_in_time(&self, theirs: u64, ours: UnixTime) -> bool {
         // Answers may overtake each other.
         let latest = self.latest.fetch_max(theirs, Ordering::Relaxed);
         let went_back = theirs.saturating_add(OVERTAKEN) < latest;
-        !went_back && UnixTime::now().as_secs().abs_diff(theirs) <= self.difference
+        !went_back && ours.as_secs().abs_diff(theirs) <= self.difference
     }
 
     /// Looks whether the store is what it was; if not, a new blind time begins.
@@ -186,7 +191,7 @@ impl Guard {
             Ok(facts) => facts,
             Err(reason) => return Ok(Err(reason)),
         };
-        if !self.is_in_time(time.0) {
+        if !self.is_in_time(time.0, UnixTime::now()) {
             return Ok(Err(
                 "the clocks of store and node differ by too much, or the store's went back",
             ));
@@ -211,9 +216,9 @@ impl Guard {
 
 /// How long a hello can be fresh by the store's clock, so how long a node refuses what it cannot know. A second
 /// is for what is cut off where clocks are read in whole seconds.
-pub(crate) fn blind_time(difference: u64) -> Duration {
+pub(crate) const fn blind_time(window: u32, difference: u64) -> Duration {
     let clocks = Duration::from_secs(difference.saturating_mul(2).saturating_add(1));
-    ReplayGuard::FRESH_FOR.saturating_add(clocks)
+    ReplayGuard::fresh_for(window).saturating_add(clocks)
 }
 
 /// Says once why early data is refused, and once when it no longer is.

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use super::code;
+use super::reason;
 use crate::error::FleetError;
 use crate::files::read_private;
 use crate::settings::StoreSettings;
@@ -87,7 +87,7 @@ impl Address {
         }?;
         // Greeting alone may ask nothing, and who accepts may still be deaf.
         let ping: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
-        ping.map(|_| connection).map_err(|error| code(&error))
+        ping.map(|_| connection).map_err(|error| reason(&error))
     }
 
     async fn greet<T>(&self, stream: T, lost: &Arc<Notify>) -> Result<MultiplexedConnection, String>
@@ -100,7 +100,7 @@ impl Address {
             .set_pipeline_buffer_size(WAITING);
         let greeted =
             Box::pin(MultiplexedConnection::new_with_config(&self.login, stream, config)).await;
-        let (connection, driver) = greeted.map_err(|error| code(&error))?;
+        let (connection, driver) = greeted.map_err(|error| reason(&error))?;
         let lost = Arc::clone(lost);
         tokio::spawn(async move {
             driver.await;
@@ -108,6 +108,12 @@ impl Address {
         });
         Ok(connection)
     }
+}
+
+/// Whether there is a password in this address.
+pub(crate) fn has_password(url: &str) -> bool {
+    let info = without_tls(url).0.as_str().into_connection_info();
+    info.is_ok_and(|info| info.redis_settings().password().is_some())
 }
 
 /// The address in the form that is read here, and whether TLS was asked for.
@@ -175,6 +181,19 @@ mod tests {
         let address = Address::of(&StoreSettings::new("redis://u:pa%3ass@a:1/3", "")).unwrap();
         assert_eq!(address.login.username(), Some("u"));
         assert_eq!((address.login.password(), address.login.db()), (Some("pa:ss"), 3));
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_seen() {
+        for (url, has) in [
+            ("redis://user:word@store.example", true),
+            ("rediss://:word@store.example:7000/3", true),
+            ("redis://store.example", false),
+            ("redis://user@store.example", false),
+            ("no address", false),
+        ] {
+            assert_eq!(StoreSettings::new(url, "").has_password(), has, "{url}");
+        }
     }
 
     #[cfg(unix)]

@@ -8,8 +8,8 @@
 
 pub(crate) mod dial;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -43,8 +43,8 @@ pub(crate) enum Waits {
 pub(crate) struct Lines {
     connections: Vec<MultiplexedConnection>,
     turn: AtomicUsize,
-    /// The store said that it cannot be of use: waiting for its answers would not help.
-    useless: AtomicBool,
+    /// Why the store said that it cannot be of use: waiting for its answers would not help.
+    useless: OnceLock<String>,
     /// What early data is admitted by; it ends with the connections.
     pub(crate) standing: ArcSwapOption<Standing>,
     /// Somebody found that the store is away, or a connection ended.
@@ -54,13 +54,12 @@ pub(crate) struct Lines {
 impl Lines {
     pub(crate) fn new(connections: Vec<MultiplexedConnection>, lost: Arc<Notify>) -> Self {
         let standing = ArcSwapOption::empty();
-        Self {
-            connections,
-            turn: AtomicUsize::new(0),
-            useless: AtomicBool::new(false),
-            standing,
-            lost,
-        }
+        Self { connections, turn: AtomicUsize::new(0), useless: OnceLock::new(), standing, lost }
+    }
+
+    /// Why the store is of no use, if it has said so.
+    pub(crate) fn useless(&self) -> Option<&str> {
+        self.useless.get().map(String::as_str)
     }
 
     /// One after the other. Only the spread matters, not the order.
@@ -117,7 +116,7 @@ impl Store {
         let again = async {
             loop {
                 match lines.slowest().await {
-                    _ if lines.useless.load(Ordering::Relaxed) => return false,
+                    _ if lines.useless.get().is_some() => return false,
                     None => return false,
                     Some(slowest) if slowest <= self.limit => return true,
                     Some(_) => sleep(self.limit).await,
@@ -170,8 +169,9 @@ impl Store {
                 Err(FleetError::Store(code(&error)))
             }
             unanswered => {
-                if unanswered.is_some() {
-                    lines.useless.store(true, Ordering::Relaxed);
+                if let Some(Err(error)) = unanswered {
+                    // The first reason is as good as any.
+                    let _ = lines.useless.set(reason(&error));
                 }
                 self.lose(lines);
                 Err(FleetError::Away)
@@ -187,18 +187,63 @@ impl Store {
     }
 }
 
+/// Whether keys can be written over this connection: a replica, a part of a cluster and a Sentinel answer a `PING` as
+/// well. Nothing is written.
+///
+/// # Errors
+/// Why not, for the log.
+pub(crate) async fn probe(connection: &mut MultiplexedConnection, key: &str) -> Result<(), String> {
+    let mut set = redis::cmd("SET");
+    set.arg(key).arg("").arg("XX");
+    match set.query_async::<Option<String>>(connection).await {
+        Ok(_) => Ok(()),
+        // It may have no room, or no replica, for a while: that is each question's trouble.
+        Err(error) if codes(&error).iter().any(|code| FOR_A_WHILE.contains(&code.as_str())) => {
+            Ok(())
+        }
+        Err(error) => Err(reason(&error)),
+    }
+}
+
+const FOR_A_WHILE: [&str; 3] = ["OOM", "NOREPLICAS", "MISCONF"];
+
+/// Answers of a store that cannot be of use to anyone now, and what they mean.
+const OF_NO_USE: [(&str, &str); 8] = [
+    ("MOVED", "it is part of a cluster that spreads keys over servers, which is not supported"),
+    ("ASK", "it is part of a cluster that spreads keys over servers, which is not supported"),
+    (
+        "CLUSTERDOWN",
+        "it is part of a cluster that spreads keys over servers, which is not supported",
+    ),
+    ("READONLY", "it is a replica and does not write; name the primary"),
+    ("LOADING", "it is loading its data"),
+    ("MASTERDOWN", "it is a replica without its primary"),
+    ("NOAUTH", "it asks for a password"),
+    ("ERR", "it does not know the command SET; is it a Sentinel?"),
+];
+
+/// What an error means for the whole store, for the log.
+pub(crate) fn reason(error: &RedisError) -> String {
+    let code = code(error);
+    match OF_NO_USE.iter().find(|(known, _)| *known == code) {
+        Some((_, meaning)) => format!("{code}: {meaning}"),
+        None => code,
+    }
+}
+
 /// Whether the store cannot be of use to anyone now. Errors that only one command meets are not of that kind.
 fn is_away(error: &RedisError) -> bool {
-    const OF_NO_USE: [&str; 4] = ["READONLY", "LOADING", "MASTERDOWN", "NOAUTH"];
     let codes = codes(error);
     if codes.is_empty() {
         return error.kind() != ErrorKind::UnexpectedReturnType;
     }
-    codes.iter().any(|code| OF_NO_USE.contains(&code.as_str()))
+    let of_no_use =
+        |code: &String| code != "ERR" && OF_NO_USE.iter().any(|(known, _)| *known == code.as_str());
+    codes.iter().any(of_no_use)
 }
 
 /// What went wrong, never in the store's words, which may repeat what was sent.
-pub(crate) fn code(error: &RedisError) -> String {
+fn code(error: &RedisError) -> String {
     codes(error).into_iter().next().unwrap_or_else(|| error.category().to_owned())
 }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use tercel::pki_types::UnixTime;
 use tokio::time::{advance, pause, resume};
 
 use super::fake::Fake;
-use super::nodes::{DIFFERENCE, Node};
-use crate::early_data::blind_time;
+use super::nodes::{BLIND, DIFFERENCE, Node, at};
+use crate::{Fleet, Settings};
 
 /// Lets the node's monotonic clock run ahead; nothing waits meanwhile.
 async fn pass(time: Duration) {
@@ -19,7 +20,7 @@ async fn pass(time: Duration) {
 async fn seeing(fake: &Fake) -> Node {
     let node = Node::at(&fake.url()).await;
     node.look().await.unwrap();
-    pass(blind_time(DIFFERENCE)).await;
+    pass(BLIND).await;
     node
 }
 
@@ -27,11 +28,11 @@ async fn seeing(fake: &Fake) -> Node {
 async fn what_one_node_admitted_no_node_admits_again() {
     let fake = Fake::start();
     let (a, b) = (seeing(&fake).await, seeing(&fake).await);
-    pass(blind_time(DIFFERENCE)).await;
-    assert!(a.guard.admit(b"binder").await);
-    assert!(!a.guard.admit(b"binder").await);
-    assert!(!b.guard.admit(b"binder").await);
-    assert!(b.guard.admit(b"another").await);
+    pass(BLIND).await;
+    assert!(a.admit(b"binder").await);
+    assert!(!a.admit(b"binder").await);
+    assert!(!b.admit(b"binder").await);
+    assert!(b.admit(b"another").await);
     assert_eq!((a.counts().early_data_admitted, a.counts().early_data_replayed), (1, 1));
     assert_eq!((b.counts().early_data_admitted, b.counts().early_data_replayed), (1, 1));
 }
@@ -40,10 +41,10 @@ async fn what_one_node_admitted_no_node_admits_again() {
 async fn of_two_nodes_at_once_one_admits() {
     let fake = Fake::start();
     let (a, b) = (seeing(&fake).await, seeing(&fake).await);
-    pass(blind_time(DIFFERENCE)).await;
+    pass(BLIND).await;
     for round in 0..20_u8 {
         let binder = [round];
-        let (a, b) = tokio::join!(a.guard.admit(&binder), b.guard.admit(&binder));
+        let (a, b) = tokio::join!(a.admit(&binder), b.admit(&binder));
         assert!(a ^ b, "round {round}: {a} {b}");
     }
 }
@@ -52,34 +53,34 @@ async fn of_two_nodes_at_once_one_admits() {
 async fn after_a_start_a_node_is_blind_for_as_long_as_a_hello_is_fresh() {
     let fake = Fake::start();
     let node = Node::at(&fake.url()).await;
-    assert!(!node.guard.admit(b"before it looked").await);
+    assert!(!node.admit(b"before it looked").await);
     node.look().await.unwrap();
-    assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
-    pass(blind_time(DIFFERENCE) - Duration::from_secs(2)).await;
+    assert!(!node.guard.admits() && !node.admit(b"binder").await);
+    pass(BLIND - Duration::from_secs(2)).await;
     node.look().await.unwrap();
-    assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
+    assert!(!node.guard.admits() && !node.admit(b"binder").await);
     assert_eq!(node.counts().early_data_unknown, 3);
     pass(Duration::from_secs(2)).await;
-    assert!(node.guard.admits() && node.guard.admit(b"binder").await);
+    assert!(node.guard.admits() && node.admit(b"binder").await);
 }
 
 #[tokio::test]
 async fn a_store_that_was_emptied_is_not_believed() {
     let fake = Fake::start();
     let (a, b) = (seeing(&fake).await, seeing(&fake).await);
-    pass(blind_time(DIFFERENCE)).await;
-    assert!(a.guard.admit(b"binder").await);
+    pass(BLIND).await;
+    assert!(a.admit(b"binder").await);
     fake.set_data(Default::default());
-    assert!(!a.guard.admit(b"binder").await);
+    assert!(!a.admit(b"binder").await);
     // One node begins a new epoch, and the other has not looked since.
     a.look().await.unwrap();
-    assert!(!b.guard.admit(b"binder").await);
+    assert!(!b.admit(b"binder").await);
     b.look().await.unwrap();
     for node in [&a, &b] {
-        assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
+        assert!(!node.guard.admits() && !node.admit(b"binder").await);
     }
-    pass(blind_time(DIFFERENCE)).await;
-    assert!(b.guard.admit(b"of a later hello").await);
+    pass(BLIND).await;
+    assert!(b.admit(b"of a later hello").await);
 }
 
 #[tokio::test]
@@ -87,17 +88,17 @@ async fn an_old_snapshot_brings_no_old_epoch_back() {
     let fake = Fake::start();
     let node = seeing(&fake).await;
     let snapshot = fake.data();
-    assert!(node.guard.admit(b"binder").await);
+    assert!(node.admit(b"binder").await);
     // The process of the store is another.
     fake.set_data(snapshot.clone());
     fake.tell("server", "run_id:one", "run_id:two");
     fake.tell("replication", "master_replid:first", "master_replid:second");
     fake.hang_up();
-    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.admit(b"binder").await);
     node.connect().await;
-    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.admit(b"binder").await);
     node.look().await.unwrap();
-    assert!(!node.guard.admits() && !node.guard.admit(b"binder").await);
+    assert!(!node.guard.admits() && !node.admit(b"binder").await);
     assert_eq!(fake.data().len(), snapshot.len() + 1, "an epoch of its own");
 }
 
@@ -105,13 +106,13 @@ async fn an_old_snapshot_brings_no_old_epoch_back() {
 async fn a_connection_that_hides_the_change_is_no_way_around() {
     let fake = Fake::start();
     let node = seeing(&fake).await;
-    assert!(node.guard.admit(b"binder").await);
+    assert!(node.admit(b"binder").await);
     // The data with the epoch is what it was, as on a replica that was promoted, without the last entry.
     let mut lagging = fake.data();
     lagging.retain(|key, _| String::from_utf8_lossy(key).contains("epoch"));
     fake.set_data(lagging);
     fake.tell("replication", "master_replid:first", "master_replid:second");
-    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.admit(b"binder").await);
     node.look().await.unwrap();
     assert!(!node.guard.admits());
 }
@@ -127,16 +128,16 @@ async fn a_store_that_may_forget_is_refused_with_a_reason() {
     ] {
         fake.tell(section, from, to);
         assert!(node.look().await.unwrap_err().contains(reason), "{to}");
-        assert!(!node.guard.admit(b"binder").await);
+        assert!(!node.admit(b"binder").await);
         fake.tell(section, to, from);
         node.look().await.unwrap();
         assert!(!node.guard.admits(), "blind after {to}");
-        pass(blind_time(DIFFERENCE)).await;
+        pass(BLIND).await;
         assert!(node.guard.admits());
     }
     // Between two looks: what is in the transaction itself.
     fake.tell("replication", "connected_slaves:0", "connected_slaves:1");
-    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.admit(b"binder").await);
 }
 
 #[tokio::test]
@@ -153,7 +154,7 @@ async fn with_replicas_a_node_is_blind_for_a_minute_more() {
     // And as long as the store may be late.
     assert!(!node.guard.admits());
     pass(node.store.patience()).await;
-    assert!(node.guard.admits() && node.guard.admit(b"binder").await);
+    assert!(node.guard.admits() && node.admit(b"binder").await);
 }
 
 #[tokio::test]
@@ -161,9 +162,9 @@ async fn clocks_that_differ_are_refused() {
     let fake = Fake::start();
     let node = seeing(&fake).await;
     fake.set_offset(Duration::from_secs(DIFFERENCE - 1), false);
-    assert!(node.guard.admit(b"near enough").await);
+    assert!(node.admit(b"near enough").await);
     fake.set_offset(Duration::from_secs(DIFFERENCE + 2), false);
-    assert!(!node.guard.admit(b"too far").await);
+    assert!(!node.admit(b"too far").await);
     assert!(node.look().await.unwrap_err().contains("clocks"));
 }
 
@@ -172,18 +173,50 @@ async fn a_store_whose_clock_was_set_back_is_refused() {
     let fake = Fake::start();
     let node = seeing(&fake).await;
     fake.set_offset(Duration::from_secs(DIFFERENCE - 1), false);
-    assert!(node.guard.admit(b"binder").await);
+    assert!(node.admit(b"binder").await);
     // Near ours still, but earlier than it was.
     fake.set_offset(Duration::from_secs(0), false);
-    assert!(!node.guard.admit(b"another").await);
+    assert!(!node.admit(b"another").await);
     assert!(node.look().await.unwrap_err().contains("went back"));
+}
+
+/// Between the look at a hello's age and the store a process may stand still, for longer than an entry lives.
+#[tokio::test]
+async fn what_was_held_up_since_it_was_fresh_is_refused() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    let now = UnixTime::now().as_secs();
+    for (judged_at, is_admitted) in [
+        (now - DIFFERENCE - 2, false),
+        (now - DIFFERENCE + 2, true),
+        (now + DIFFERENCE - 2, true),
+        (now + DIFFERENCE + 2, false),
+    ] {
+        let hello = judged_at.to_be_bytes();
+        assert_eq!(node.guard.admit(&hello, at(judged_at)).await, is_admitted, "{judged_at}");
+        node.look().await.unwrap();
+        pass(BLIND).await;
+    }
+}
+
+#[tokio::test]
+async fn a_narrower_window_makes_nodes_blind_for_less_long() {
+    let settings = |window| Settings { freshness_window: window, ..Settings::default() };
+    for (window, blind) in [(60, 122), (10, 22), (2, 6)] {
+        let fleet = Fleet::connect(&settings(window)).unwrap();
+        assert_eq!(fleet.blind_time(), Duration::from_secs(blind));
+    }
+    for window in [0, 1, 61] {
+        let refused = Fleet::connect(&settings(window)).unwrap_err().to_string();
+        assert!(refused.starts_with("freshness_window: "), "{refused}");
+    }
 }
 
 #[tokio::test]
 async fn entries_outlive_every_hello() {
     let fake = Fake::start();
     let node = seeing(&fake).await;
-    assert!(node.guard.admit(b"binder").await);
+    assert!(node.admit(b"binder").await);
     let ends: Vec<_> = fake
         .data()
         .into_values()
@@ -192,11 +225,8 @@ async fn entries_outlive_every_hello() {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
     let left = u128::try_from(ends[0].unwrap()).unwrap() - now;
     assert_eq!(ends.len(), 1);
-    assert!(left > (2 * blind_time(DIFFERENCE) - Duration::from_secs(5)).as_millis());
-    assert!(
-        blind_time(DIFFERENCE)
-            > tercel::ReplayGuard::FRESH_FOR + 2 * Duration::from_secs(DIFFERENCE)
-    );
+    assert!(left > (2 * BLIND - Duration::from_secs(5)).as_millis());
+    assert!(BLIND > tercel::ReplayGuard::fresh_for(60) + 2 * Duration::from_secs(DIFFERENCE));
 }
 
 #[tokio::test]
@@ -204,12 +234,12 @@ async fn a_store_that_is_away_or_refuses_admits_nothing() {
     let fake = Fake::start();
     let node = seeing(&fake).await;
     *fake.shared.error.lock().unwrap() = Some("OOM no room");
-    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.admit(b"binder").await);
     assert!(node.store.is_there());
     *fake.shared.error.lock().unwrap() = Some("READONLY a replica");
-    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.admit(b"binder").await);
     assert!(!node.store.is_there());
-    assert!(!node.guard.admit(b"binder").await);
+    assert!(!node.admit(b"binder").await);
     assert_eq!(node.counts().early_data_unknown, 3);
     // When it is back, it has to be looked at again.
     *fake.shared.error.lock().unwrap() = None;

@@ -27,7 +27,7 @@ pub(super) struct Shared {
     pub(super) info: Mutex<HashMap<&'static str, String>>,
     /// Questions are read and not answered.
     pub(super) deaf: AtomicBool,
-    /// Every question gets this answer.
+    /// Every question gets this answer, but for a `PING` where servers answer it all the same.
     pub(super) error: Mutex<Option<&'static str>>,
     /// Milliseconds by which the clock is wrong.
     pub(super) offset: AtomicI64,
@@ -122,7 +122,9 @@ impl Shared {
             let name = String::from_utf8_lossy(&command[0]).to_uppercase();
             let error = *self.error.lock().unwrap();
             let answer = match (name.as_str(), &mut queue) {
-                _ if error.is_some() => format!("-{}\r\n", error.unwrap()).into_bytes(),
+                _ if error.is_some_and(|error| name != "PING" || error.starts_with("LOADING")) => {
+                    format!("-{}\r\n", error.unwrap()).into_bytes()
+                }
                 ("MULTI", None) => {
                     queue = Some(Vec::new());
                     b"+OK\r\n".to_vec()
@@ -168,6 +170,7 @@ impl Shared {
             "GET" => bulk(data.get(&command[1]).map(|(value, _)| &**value)),
             "GETDEL" => bulk(data.remove(&command[1]).map(|(value, _)| value).as_deref()),
             "SET" if text.contains(&"NX".into()) && data.contains_key(&command[1]) => bulk(None),
+            "SET" if text.contains(&"XX".into()) && !data.contains_key(&command[1]) => bulk(None),
             "SET" => {
                 let end = after("PX").map(|life| now + life);
                 data.insert(command[1].clone(), (command[2].clone(), end));

@@ -6,7 +6,10 @@ mod away;
 mod early_data;
 mod fake;
 mod nodes;
+#[cfg(unix)]
 mod real;
+mod secrets;
 mod served;
 mod sessions;
 mod ticket_keys;
+mod useless;

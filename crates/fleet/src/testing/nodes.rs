@@ -15,7 +15,9 @@ use tokio::time::{Instant, sleep};
 use crate::counts::{Counters, Counts};
 use crate::early_data::{Guard, blind_time};
 use crate::keeper::StoreKeeper;
+use crate::mark::Mark;
 use crate::secret::FleetSecret;
+use crate::secrets::{FleetSecrets, SecretCell};
 use crate::sessions::Sessions;
 use crate::settings::StoreSettings;
 use crate::store::dial::Address;
@@ -30,6 +32,8 @@ pub(super) struct Node {
     pub(super) sessions: Sessions,
     pub(super) keys: StoreKeys,
     pub(super) tickets: Arc<FleetTickets>,
+    pub(super) secrets: Arc<SecretCell>,
+    pub(super) mark: Mark,
     counters: Arc<Counters>,
     address: Address,
 }
@@ -37,6 +41,8 @@ pub(super) struct Node {
 pub(super) const PREFIX: &str = "tercel:{test}:";
 pub(super) const PERIOD: u64 = 1000;
 pub(super) const DIFFERENCE: u64 = 5;
+/// For as long nodes here are blind.
+pub(super) const BLIND: Duration = blind_time(60, DIFFERENCE);
 
 impl Node {
     pub(super) async fn at(url: &str) -> Self {
@@ -44,15 +50,23 @@ impl Node {
     }
 
     pub(super) async fn with_secret(url: &str, secret: &FleetSecret) -> Self {
+        Self::with_secrets(url, FleetSecrets::new(secret, None, None)).await
+    }
+
+    pub(super) async fn with_secrets(url: &str, secrets: FleetSecrets) -> Self {
+        let secrets = SecretCell::new(secrets);
+        let known = || Arc::clone(&secrets);
         let counters = Arc::new(Counters::default());
         let store = Arc::new(Store::new(LIMIT, 5 * LIMIT, Arc::clone(&counters)));
         let (at, count) = (|| Arc::clone(&store), || Arc::clone(&counters));
         let period = Duration::from_secs(PERIOD);
         let tickets = Arc::new(FleetTickets::new(period));
         let node = Self {
-            guard: Guard::new(at(), PREFIX, secret, DIFFERENCE, blind_time(DIFFERENCE), count()),
-            sessions: Sessions::new(at(), PREFIX, secret, count()),
-            keys: StoreKeys::new(at(), PREFIX, secret, Arc::clone(&tickets), period, count()),
+            guard: Guard::new(at(), PREFIX, DIFFERENCE, BLIND, count()),
+            sessions: Sessions::new(at(), PREFIX, known(), count()),
+            keys: StoreKeys::new(at(), PREFIX, known(), Arc::clone(&tickets), period, count()),
+            mark: Mark::new(at(), PREFIX, known()),
+            secrets: known(),
             tickets,
             store: at(),
             counters: count(),
@@ -78,8 +92,15 @@ impl Node {
             connect_limit: LIMIT,
             guard: None,
             keys: None,
+            mark: None,
+            probe: format!("{PREFIX}probe"),
             counters: Arc::clone(&self.counters),
         }
+    }
+
+    /// Whether a hello that was just judged is admitted.
+    pub(super) async fn admit(&self, unique: &[u8]) -> bool {
+        self.guard.admit(unique, UnixTime::now()).await
     }
 
     pub(super) async fn look(&self) -> Result<(), String> {

@@ -1,15 +1,15 @@
 //! Nodes against a real server: killed, stopped, restarted empty and with an old snapshot, emptied, over TLS.
 //!
-//! Without `redis-server` or `valkey-server` these tests say `absent:` and check nothing. Must not know: how nodes
-//! work. Next: `served.rs`.
+//! Without `valkey-server` or `redis-server` these tests say `absent:` and check nothing; `TERCEL_STORE_SERVER` names
+//! another program. Must not know: how nodes work. Next: `served.rs`.
 
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use redis::FromRedisValue;
 use tercel::EarlyData;
 use tercel::wire::ProtocolVersion;
+use tercel_harness::ports::free_port;
+use tercel_harness::store::Store;
 
 use super::nodes::{Folder, Node, until};
 use super::served::{
@@ -19,59 +19,21 @@ use super::served::{
 use crate::settings::StoreSettings;
 use crate::store::dial::Address;
 
-/// A server of its own for one test.
+/// A server of its own for one test, in a folder of its own.
 struct Real {
-    program: &'static str,
-    folder: Folder,
-    port: u16,
-    options: Vec<String>,
-    process: Option<Child>,
+    store: Store,
+    _folder: Folder,
 }
 
 impl Real {
-    async fn start(options: &[&str]) -> Option<Self> {
-        let is_there = |program: &&str| {
-            let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
-            version.is_ok_and(|status| status.success())
-        };
-        let Some(program) = ["valkey-server", "redis-server"].into_iter().find(is_there) else {
-            println!("absent: valkey-server, redis-server");
-            return None;
-        };
-        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-        let options = options.iter().map(|option| (*option).to_owned()).collect();
-        let mut real = Self { program, folder: Folder::new(), port, options, process: None };
-        real.run().await;
-        Some(real)
+    fn start(options: &[&str]) -> Option<Self> {
+        let folder = Folder::new();
+        let store = Store::start_if_installed(folder.path(), options).unwrap()?;
+        Some(Self { store, _folder: folder })
     }
 
     fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
-    }
-
-    async fn run(&mut self) {
-        let mut command = Command::new(self.program);
-        command.args(["--bind", "127.0.0.1", "--save", "", "--dir"]).arg(self.folder.path());
-        if !self.options.iter().any(|option| option == "--port") {
-            command.args(["--port", &self.port.to_string()]);
-        }
-        command.args(&self.options).stdout(Stdio::null()).stdin(Stdio::null());
-        self.process = Some(command.spawn().unwrap());
-        if !self.options.iter().any(|option| option == "--tls-port") {
-            until_answering(&self.url()).await;
-        }
-    }
-
-    fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            process.kill().unwrap();
-            process.wait().unwrap();
-        }
-    }
-
-    fn signal(&self, signal: &str) {
-        let process = self.process.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
+        self.store.url()
     }
 
     async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
@@ -81,23 +43,6 @@ impl Real {
         command.arg(&words[1..]);
         command.query_async(&mut connection).await.unwrap()
     }
-}
-
-impl Drop for Real {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-async fn until_answering(url: &str) {
-    let address = Address::of(&StoreSettings::new(url, "")).unwrap();
-    for _ in 0..1000 {
-        if address.dial(&Default::default()).await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("the server does not answer after ten seconds");
 }
 
 async fn pair(real: &Real, folder: &Folder, shares: Shares) -> (Served, Served) {
@@ -110,7 +55,7 @@ async fn pair(real: &Real, folder: &Folder, shares: Shares) -> (Served, Served) 
 
 #[tokio::test]
 async fn clients_resume_on_another_node() {
-    let Some(real) = Real::start(&[]).await else { return };
+    let Some(real) = Real::start(&[]) else { return };
     let folder = Folder::new();
     for shares in [Shares::Tickets, Shares::Sessions] {
         let (a, b) = pair(&real, &folder, shares).await;
@@ -121,7 +66,7 @@ async fn clients_resume_on_another_node() {
 
 #[tokio::test]
 async fn of_two_nodes_at_once_one_takes_one_admits_and_one_rotates() {
-    let Some(real) = Real::start(&[]).await else { return };
+    let Some(real) = Real::start(&[]) else { return };
     let (a, b) = (Node::at(&real.url()).await, Node::at(&real.url()).await);
     for round in 0..50_u8 {
         let id = [round; 32];
@@ -144,18 +89,18 @@ async fn of_two_nodes_at_once_one_takes_one_admits_and_one_rotates() {
         node.look().await.unwrap();
     }
     tokio::time::pause();
-    tokio::time::advance(crate::early_data::blind_time(super::nodes::DIFFERENCE)).await;
+    tokio::time::advance(super::nodes::BLIND).await;
     tokio::time::resume();
     for round in 0..50_u8 {
         let binder = [round];
-        let both = tokio::join!(a.guard.admit(&binder), b.guard.admit(&binder));
+        let both = tokio::join!(a.admit(&binder), b.admit(&binder));
         assert!(both.0 ^ both.1, "round {round}");
     }
 }
 
 /// What `disturb` does to the server: nodes are blind after it, and then recover by themselves.
 async fn blind_after(disturb: impl AsyncFnOnce(&mut Real)) {
-    let Some(mut real) = Real::start(&[]).await else { return };
+    let Some(mut real) = Real::start(&[]) else { return };
     let folder = Folder::new();
     let (a, b) = pair(&real, &folder, Shares::Tickets).await;
     early_data_is_accepted_once(&a, &b).await;
@@ -181,8 +126,8 @@ async fn blind_after(disturb: impl AsyncFnOnce(&mut Real)) {
 #[tokio::test]
 async fn after_a_restart_with_nothing_nodes_are_blind() {
     blind_after(async |real| {
-        real.kill();
-        real.run().await;
+        real.store.kill().unwrap();
+        real.store.start_empty().unwrap();
     })
     .await;
 }
@@ -190,11 +135,11 @@ async fn after_a_restart_with_nothing_nodes_are_blind() {
 #[tokio::test]
 async fn after_a_restart_with_an_old_snapshot_nodes_are_blind() {
     blind_after(async |real| {
-        let _: String = real.ask(&["SAVE"]).await;
+        real.store.save().unwrap();
         let keys: Vec<String> = real.ask(&["KEYS", "*epoch*"]).await;
         assert_eq!(keys.len(), 1);
-        real.kill();
-        real.run().await;
+        real.store.kill().unwrap();
+        real.store.start_with_snapshot().unwrap();
         let restored: Vec<String> = real.ask(&["KEYS", &keys[0]]).await;
         assert_eq!(restored, keys, "the old epoch came back");
     })
@@ -204,7 +149,7 @@ async fn after_a_restart_with_an_old_snapshot_nodes_are_blind() {
 #[tokio::test]
 async fn after_everything_was_deleted_nodes_are_blind() {
     blind_after(async |real| {
-        let _: String = real.ask(&["FLUSHALL"]).await;
+        real.store.flush().unwrap();
     })
     .await;
 }
@@ -212,10 +157,10 @@ async fn after_everything_was_deleted_nodes_are_blind() {
 #[tokio::test]
 async fn a_server_that_stands_still_is_away() {
     blind_after(async |real| {
-        real.signal("-STOP");
+        real.store.freeze().unwrap();
         // Longer than it may be late to be the same store, and than a beat.
         tokio::time::sleep(Duration::from_secs(5)).await;
-        real.signal("-CONT");
+        real.store.thaw().unwrap();
     })
     .await;
 }
@@ -223,7 +168,7 @@ async fn a_server_that_stands_still_is_away() {
 #[tokio::test]
 async fn a_server_that_may_evict_admits_no_early_data() {
     let options = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
-    let Some(real) = Real::start(&options).await else { return };
+    let Some(real) = Real::start(&options) else { return };
     let folder = Folder::new();
     let node = Served::start(&settings(&real.url(), &folder, Shares::Sessions)).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -232,6 +177,24 @@ async fn a_server_that_may_evict_admits_no_early_data() {
     node.ready().await;
     let _: String = real.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await;
     until("refused", || !node.fleet.state().early_data).await;
+}
+
+/// They answer a `PING` as any store does.
+#[tokio::test]
+async fn a_replica_and_a_part_of_a_cluster_are_away() {
+    let folder = Folder::new();
+    let bus = free_port().unwrap().to_string();
+    let cluster = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+    for options in [&["--replicaof", "127.0.0.1", "1"][..], &cluster] {
+        let Some(real) = Real::start(options) else { return };
+        for shares in [Shares::Tickets, Shares::Sessions] {
+            let fleet = crate::Fleet::connect(&settings(&real.url(), &folder, shares)).unwrap();
+            assert!(!fleet.reached(Duration::from_millis(500)).await, "{options:?}");
+            let (state, counts) = (fleet.state(), fleet.counts());
+            assert!(!state.store && !state.early_data, "{options:?}");
+            assert_eq!((counts.connected, counts.errors), (0, 0), "{options:?}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -244,20 +207,18 @@ async fn the_store_is_reached_over_tls_and_by_path() {
     let certificate = folder.write("certificate.pem", &pem("CERTIFICATE", &IDENTITY.leaf));
     let key = folder.write("key.pem", &pem("PRIVATE KEY", &IDENTITY.key));
     let roots = folder.write("roots.pem", &pem("CERTIFICATE", &IDENTITY.root));
-    let port =
-        TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().unwrap().to_string();
     let path = folder.path().join("socket");
     let paths = [&certificate, &key, &roots, &path].map(|path| path.to_str().unwrap());
     let options = [
         ["--tls-port", &port],
-        ["--port", "0"],
         ["--tls-cert-file", paths[0]],
         ["--tls-key-file", paths[1]],
         ["--tls-ca-cert-file", paths[2]],
         ["--unixsocket", paths[3]],
         ["--requirepass", "password"],
     ];
-    let Some(_real) = Real::start(options.as_flattened()).await else { return };
+    let Some(_real) = Real::start(options.as_flattened()) else { return };
     let urls = [
         format!("rediss://:password@localhost:{port}"),
         format!("unix://{}?pass=password", paths[3]),

@@ -203,6 +203,8 @@ async fn a_store_that_is_away_costs_full_handshakes_and_early_data() {
         assert_eq!(early, EarlyData::Rejected);
         // Once more, with what the last handshake gave out.
         assert_eq!(node.meet(&client, b"").await.0, shares == Shares::Tickets);
+        // Longer than it may be late and still be the same store.
+        tokio::time::sleep(Duration::from_millis(2500)).await;
         fake.set_deaf(false);
         until("there", || node.fleet.state().store).await;
         node.meet(&client, b"").await;

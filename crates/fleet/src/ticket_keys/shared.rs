@@ -6,7 +6,8 @@
 //! and the other reads. Every node has had a whole period to read a key before it seals.
 //!
 //! - The set is sealed under the fleet secret with its number. What does not open is left alone and refused: it
-//!   may belong to another fleet, and who put it there should see it.
+//!   may belong to another fleet, and who put it there should see it. One that opens under the previous secret is sealed
+//!   anew under the current one; one that opens under the next secret was sealed by who is further on, and stays.
 //! - A set with a smaller number than was seen here is an old one that came back, and is replaced by ours. Of two with
 //!   one number, as a store that was restored can bring about, the one with the larger digest stays, for all nodes.
 //! - A set that is gone is put there again by a node that has it.
@@ -30,13 +31,14 @@ use super::FleetTickets;
 use crate::counts::Counters;
 use crate::error::FleetError;
 use crate::secret::{FleetKey, FleetSecret};
+use crate::secrets::{Age, FleetSecrets, SecretCell, TICKET_KEYS};
 use crate::store::{Store, Waits};
 
 /// The set in the store, and what is known of it here.
 pub(crate) struct StoreKeys {
     store: Arc<Store>,
     name: String,
-    seals: FleetKey,
+    secrets: Arc<SecretCell>,
     tickets: Arc<FleetTickets>,
     period: u64,
     /// Taken by who looks after the keys, never in a handshake.
@@ -50,6 +52,8 @@ struct Known {
     set: Zeroizing<Vec<u8>>,
     /// As it lies in the store.
     sealed: Vec<u8>,
+    /// The secret under which it does.
+    age: Age,
     /// When the next key begins.
     changes: u64,
 }
@@ -58,14 +62,13 @@ impl StoreKeys {
     pub(crate) fn new(
         store: Arc<Store>,
         prefix: &str,
-        secret: &FleetSecret,
+        secrets: Arc<SecretCell>,
         tickets: Arc<FleetTickets>,
         period: Duration,
         counters: Arc<Counters>,
     ) -> Self {
-        let (name, seals) = (format!("{prefix}ticket-keys"), secret.key(PURPOSE));
-        let period = period.as_secs();
-        Self { store, name, seals, tickets, period, known: Mutex::new(None), counters }
+        let (name, period) = (format!("{prefix}ticket-keys"), period.as_secs());
+        Self { store, name, secrets, tickets, period, known: Mutex::new(None), counters }
     }
 
     /// Brings this node and the store to one set, and replaces it if its time has come.
@@ -85,38 +88,41 @@ impl StoreKeys {
 
     /// One look and at most one change; whether all is as it should be.
     async fn step(&self, known: &mut Option<Known>, now: u64) -> Result<bool, FleetError> {
+        let secrets = self.secrets.get();
         let mut get = redis::cmd("GET");
         get.arg(&self.name);
         let there: Option<Vec<u8>> = self.store.ask(Waits::Nobody, get).await?;
         let Some(sealed) = there else {
             let first = match &known {
-                Some(known) => known.sealed.clone(),
+                Some(known) => known.sealed_under(&secrets)?,
                 None => {
                     self.check_clock().await?;
-                    self.seal(1, &self.first(now)?)?
+                    seal(&secrets.current().ticket_keys, 1, &self.first(now)?.to_bytes())?
                 }
             };
             self.replace(&[], &first).await?;
             return Ok(false);
         };
-        let is_known = known.as_ref().is_some_and(|known| known.sealed == sealed);
-        if !is_known {
-            let found = open(&self.seals, &sealed)?;
-            if let Some(ours) = known.as_ref().filter(|ours| ours.outdoes(&found)) {
-                warn!("the store has ticket keys that are older than ours; ours are put there");
-                self.counters.ticket_keys_refused.add();
-                self.replace(&sealed, &ours.sealed).await?;
-                return Ok(false);
-            }
-            self.take(known, found)?;
+        let found = open(&secrets, &sealed)?;
+        if let Some(ours) = known.as_ref().filter(|ours| ours.outdoes(&found)) {
+            warn!("the store has ticket keys that are older than ours; ours are put there");
+            self.counters.ticket_keys_refused.add();
+            self.replace(&sealed, &ours.sealed_under(&secrets)?).await?;
+            return Ok(false);
         }
-        let Some(ours) = known.as_ref().filter(|known| now >= known.changes) else {
+        let ours = self.take(known, found)?;
+        if ours.age == Age::Previous {
+            info!("ticket keys are sealed anew under the fleet's new secret");
+            self.replace(&sealed, &ours.sealed_under(&secrets)?).await?;
+            return Ok(false);
+        }
+        if now < ours.changes {
             return Ok(true);
-        };
+        }
         self.check_clock().await?;
         let (number, set) = self.following(ours, now)?;
-        let sealed = self.seal(number, &set)?;
-        self.replace(&ours.sealed, &sealed).await?;
+        let next = seal(&secrets.current().ticket_keys, number, &set.to_bytes())?;
+        self.replace(&sealed, &next).await?;
         Ok(false)
     }
 
@@ -133,7 +139,11 @@ impl StoreKeys {
     }
 
     /// Uses this set from now on.
-    fn take(&self, known: &mut Option<Known>, found: Known) -> Result<(), FleetError> {
+    fn take<'a>(
+        &self,
+        known: &'a mut Option<Known>,
+        found: Known,
+    ) -> Result<&'a Known, FleetError> {
         let set = TicketKeySet::from_bytes(&found.set).map_err(|_| FleetError::ForeignKeys)?;
         if known.as_ref().is_none_or(|known| known.set != found.set) {
             let newest = set.next().unwrap_or(set.current()).not_before().as_secs();
@@ -141,8 +151,7 @@ impl StoreKeys {
             self.counters.ticket_keys_changed.add();
             info!(number = found.number, "ticket keys taken over from the store");
         }
-        *known = Some(found);
-        Ok(())
+        Ok(known.insert(found))
     }
 
     /// The set of a fleet that has none: its key waits until all nodes have seen it.
@@ -158,10 +167,6 @@ impl StoreKeys {
         let begins = ours.changes.saturating_add(self.period).max(now.saturating_add(SETTLING));
         let set = set.advance(generate(begins)?).map_err(|_| FleetError::Random)?;
         Ok((ours.number.saturating_add(1), set))
-    }
-
-    fn seal(&self, number: u64, set: &TicketKeySet) -> Result<Vec<u8>, FleetError> {
-        seal(&self.seals, number, &set.to_bytes())
     }
 
     /// Puts `new` there if `old` is what is there; if nothing should be, `old` is empty.
@@ -181,6 +186,14 @@ impl Known {
         };
         rank(self) > rank(other)
     }
+
+    /// The bytes for the store under the secret that writes now: those from before if they are that.
+    fn sealed_under(&self, secrets: &FleetSecrets) -> Result<Vec<u8>, FleetError> {
+        match open(secrets, &self.sealed) {
+            Ok(Self { age: Age::Current, sealed, .. }) => Ok(sealed),
+            _ => seal(&secrets.current().ticket_keys, self.number, &self.set),
+        }
+    }
 }
 
 fn seal(seals: &FleetKey, number: u64, set: &[u8]) -> Result<Vec<u8>, FleetError> {
@@ -189,28 +202,31 @@ fn seal(seals: &FleetKey, number: u64, set: &[u8]) -> Result<Vec<u8>, FleetError
     Ok([&[VERSION], &number[..], &content].concat())
 }
 
-fn open(seals: &FleetKey, sealed: &[u8]) -> Result<Known, FleetError> {
-    let opened = || {
-        let (number, content) = sealed.strip_prefix(&[VERSION])?.split_first_chunk::<8>()?;
-        let set = seals.open(number, content)?;
-        let keys = TicketKeySet::from_bytes(&set).ok()?;
-        // A set that is not to be followed was not made here.
-        let changes = keys.next()?.not_before().as_secs();
-        let number = u64::from_be_bytes(*number);
-        Some(Known { number, set, sealed: sealed.to_vec(), changes })
-    };
-    opened().ok_or(FleetError::ForeignKeys)
+fn open(secrets: &FleetSecrets, sealed: &[u8]) -> Result<Known, FleetError> {
+    let found = secrets.find(|keys| open_under(&keys.ticket_keys, sealed));
+    let (age, (number, set, changes)) = found.ok_or(FleetError::ForeignKeys)?;
+    Ok(Known { number, set, sealed: sealed.to_vec(), age, changes })
+}
+
+/// The number, the set, and when its next key begins.
+fn open_under(seals: &FleetKey, sealed: &[u8]) -> Option<(u64, Zeroizing<Vec<u8>>, u64)> {
+    let (number, content) = sealed.strip_prefix(&[VERSION])?.split_first_chunk::<8>()?;
+    let set = seals.open(number, content)?;
+    let keys = TicketKeySet::from_bytes(&set).ok()?;
+    // A set that is not to be followed was not made here.
+    let changes = keys.next()?.not_before().as_secs();
+    Some((u64::from_be_bytes(*number), set, changes))
 }
 
 /// Seals anything at all as a set of this number, for fuzzing.
 pub(crate) fn seal_any(secret: &FleetSecret, number: u64, set: &[u8]) -> Option<Vec<u8>> {
-    seal(&secret.key(PURPOSE), number, set).ok()
+    seal(&secret.key(TICKET_KEYS), number, set).ok()
 }
 
 /// The number and the set in these bytes, for fuzzing.
 pub(crate) fn open_any(secret: &FleetSecret, sealed: &[u8]) -> Option<(u64, TicketKeySet)> {
-    let known = open(&secret.key(PURPOSE), sealed).ok()?;
-    Some((known.number, TicketKeySet::from_bytes(&known.set).ok()?))
+    let (number, set, _) = open_under(&secret.key(TICKET_KEYS), sealed)?;
+    Some((number, TicketKeySet::from_bytes(&set).ok()?))
 }
 
 fn generate(begins: u64) -> Result<TicketKey, FleetError> {
@@ -227,9 +243,6 @@ fn compare_and_set(name: &str, old: &[u8], new: &[u8]) -> Cmd {
 /// One step for all who come at the same time.
 pub(crate) const COMPARE_AND_SET: &str = "if (redis.call('GET', KEYS[1]) or '') == ARGV[1] then \
      redis.call('SET', KEYS[1], ARGV[2]) return 1 end return 0";
-
-/// What the key of the fleet is for under which sets are sealed.
-const PURPOSE: &str = "ticket keys 1";
 
 /// The form of the bytes in the store: this, the set's number in 8 bytes, and the sealed set.
 const VERSION: u8 = 1;

@@ -1,11 +1,9 @@
 //! Chains seen before: their signatures are remembered, and nothing else is.
 
-use std::time::Instant;
-
 use pki_types::CertificateDer;
 use rcgen::{CertificateRevocationListParams, KeyIdMethod, RevokedCertParams, SerialNumber};
 use rcgen::{RevocationReason, date_time_ymd};
-use tercel_pki::{ChainVerifier, RefusalReason, Trust, Usage};
+use tercel_pki::{ChainVerifier, RefusalReason, Usage};
 
 use crate::support::verify_name;
 use crate::support::{Pki, at, leaf_params, name, now, patch, reason, roots, service, verify};
@@ -104,22 +102,4 @@ fn a_known_chain_can_be_revoked() {
         verify(&verifier, &pki.chain(&good)).unwrap();
         assert_eq!(reason(verify(&verifier, &chain)), RefusalReason::Revoked);
     }
-}
-
-#[test]
-fn a_chain_seen_before_costs_less_unless_that_is_turned_off() {
-    let pki = Pki::new();
-    let chain = pki.chain(&service());
-    let time = |verifier: &ChainVerifier| {
-        assert_eq!(verify(verifier, &chain).unwrap(), Trust::Anchor);
-        let once = || {
-            let start = Instant::now();
-            verify(verifier, &chain).unwrap();
-            start.elapsed()
-        };
-        (0..20).map(|_| once()).min().unwrap()
-    };
-    let forgetful = ChainVerifier::builder(pki.roots()).remember_signatures(false).build().unwrap();
-    // Two signatures of ECDSA against two digests: a factor of ten and more.
-    assert!(time(&pki.verifier()) * 2 < time(&forgetful));
 }

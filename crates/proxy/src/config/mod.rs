@@ -8,7 +8,10 @@ mod fault;
 pub(crate) mod keys;
 pub(crate) mod network;
 mod parse;
+mod start;
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,6 +31,8 @@ pub struct Config {
     pub(crate) place: Place,
     /// The file it was read from, which a reload reads again.
     pub file: Option<PathBuf>,
+    /// That file is for more eyes than a password in it should be.
+    pub(crate) is_exposed: bool,
     /// Threads that serve, each with listeners of its own. Default: one for each core.
     pub workers: usize,
     /// How long connections may go on after they were told to end.
@@ -117,6 +122,8 @@ pub struct Resumption {
     pub own_guard_is_meant: bool,
     /// Values that the replay guard of this process has room for.
     pub guard_capacity: usize,
+    /// Seconds by which a ticket's age may be off for its early data to count as fresh.
+    pub freshness_window: u32,
     /// What is shared with other processes, if anything is.
     pub fleet: Option<tercel_fleet::Settings>,
 }
@@ -170,6 +177,8 @@ pub struct Route {
     pub min_version: ProtocolVersion,
     /// Bytes of early data that are accepted; 0: none.
     pub early_data: u32,
+    /// Whether a backend gets them before the handshake is complete.
+    pub early_data_at_once: bool,
     /// When the backend is connected to.
     pub connect: Connect,
     /// What a client that ends without close_notify is for the backend.
@@ -224,10 +233,17 @@ impl Config {
     pub fn load(file: &Path) -> Result<Self, Fault> {
         let name = file.display().to_string();
         let fault = |reason: String| Fault { source: name.clone(), key: String::new(), reason };
-        let text = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
+        let read = || {
+            let mut file = File::open(file)?;
+            // Of the file that is open, not of the one that has the name by now.
+            let is_exposed = tercel_fleet::is_exposed(&file.metadata()?);
+            let mut text = Vec::new();
+            file.read_to_end(&mut text).map(|_| (text, is_exposed))
+        };
+        let (text, is_exposed) = read().map_err(|error: io::Error| fault(error.to_string()))?;
         let text = String::from_utf8(text).map_err(|_| fault("is not UTF-8".to_owned()))?;
         let config = Self::parse(&name, &text)?;
-        Ok(Self { file: Some(file.to_owned()), ..config })
+        Ok(Self { file: Some(file.to_owned()), is_exposed, ..config })
     }
 
     /// Reads this text; `name` is what faults call it.
@@ -236,6 +252,17 @@ impl Config {
     /// The first thing that is wrong in it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Fault> {
         parse::file(name, text)
+    }
+
+    /// What keeps nothing from being served, and should be mended all the same.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Fault> {
+        let fleet = self.resumption.fleet.as_ref();
+        let store = fleet.and_then(|fleet| fleet.store.as_ref());
+        let has_password = store.is_some_and(tercel_fleet::StoreSettings::has_password);
+        let reason = "has a password in it: the file should be its owner's and group's alone, as with chmod 640";
+        let exposed = self.is_exposed && has_password;
+        exposed.then(|| self.place.fault("resumption.store.url", reason)).into_iter().collect()
     }
 
     /// One listener with one route, as the command line describes it.

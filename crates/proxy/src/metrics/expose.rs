@@ -46,6 +46,9 @@ struct Sums {
     sent: u64,
     retried: u64,
     early_data_rejected: u64,
+    /// At once, and after the handshake.
+    early_data_handed_on: [u64; 2],
+    early_data_abandoned: u64,
     refused: Vec<u64>,
     accept_failed: Vec<u64>,
     backend_failed: Vec<u64>,
@@ -74,6 +77,11 @@ impl Sums {
             sent: sum(|shard| shard.sent.get()),
             retried: sum(|shard| shard.retried.get()),
             early_data_rejected: sum(|shard| shard.early_data_rejected.get()),
+            early_data_handed_on: [
+                sum(|shard| shard.early_data_at_once.get()),
+                sum(|shard| shard.early_data_kept.get()),
+            ],
+            early_data_abandoned: sum(|shard| shard.early_data_abandoned.get()),
             refused: add(Refused::ALL.len(), shards.iter().map(|shard| shard.refused.counts())),
             accept_failed: add(
                 AcceptFailure::ALL.len(),
@@ -180,6 +188,13 @@ impl Sums {
         let (name, help) =
             ("tercel_early_data_rejected", "Handshakes whose early data was rejected.");
         counter(to, name, help, None, self.early_data_rejected)?;
+        let help = "Handshakes whose early data went to a backend, by when it did.";
+        let mut metric = counters(to, "tercel_early_data_handed_on", help)?;
+        let [at_once, kept] = self.early_data_handed_on;
+        labelled(&mut metric, &[("when", "at_once")], at_once)?;
+        labelled(&mut metric, &[("when", "after_handshake")], kept)?;
+        let help = "Handshakes that failed after their early data had gone to a backend.";
+        counter(to, "tercel_early_data_abandoned", help, None, self.early_data_abandoned)?;
         let help = "From a connection's acceptance to the end of its handshake.";
         histogram(to, "tercel_handshake_duration", help, &self.handshake_duration)
     }

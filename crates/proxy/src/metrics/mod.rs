@@ -19,6 +19,8 @@
 //! | `tercel_handshake_duration_seconds` | from acceptance to the end of the handshake | |
 //! | `tercel_resumptions` | completed with an earlier session, or without | `result`: `hit`, `miss` |
 //! | `tercel_early_data_rejected` | handshakes whose early data was rejected | |
+//! | `tercel_early_data_handed_on` | handshakes whose early data went to a backend | `when`: `at_once`, `after_handshake` |
+//! | `tercel_early_data_abandoned` | those at once whose handshake then failed | |
 //! | `tercel_backend_failures` | connections to backends that failed | `reason` |
 //! | `tercel_backend_connect_duration_seconds` | until a connection to a backend stands | |
 //! | `tercel_reloads` | attempts to read something anew | `what`, `result`: `ok`, `failed` |

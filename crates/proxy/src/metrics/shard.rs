@@ -33,6 +33,9 @@ pub struct Shard {
     pub(super) closed: Count,
     pub(super) retried: Count,
     pub(super) early_data_rejected: Count,
+    pub(super) early_data_at_once: Count,
+    pub(super) early_data_kept: Count,
+    pub(super) early_data_abandoned: Count,
     pub(super) refused: Table<{ Refused::ALL.len() }>,
     pub(super) accept_failed: Table<{ AcceptFailure::ALL.len() }>,
     pub(super) backend_failed: Table<{ BackendFailure::ALL.len() }>,
@@ -91,6 +94,21 @@ impl Shard {
         let alert = place(AlertDescription::NAMED, labels::alert(error));
         let row = Failure::of(error).index().saturating_mul(labels::ALERTS);
         self.failures.one(row.saturating_add(alert));
+    }
+
+    /// Early data goes to a backend before its handshake is complete.
+    pub fn early_data_handed_on(&self) {
+        self.early_data_at_once.one();
+    }
+
+    /// Early data goes to a backend now that its handshake is complete.
+    pub fn early_data_kept(&self) {
+        self.early_data_kept.one();
+    }
+
+    /// Early data that was [handed on](Self::early_data_handed_on) was followed by no handshake; its backend was cut off.
+    pub fn early_data_abandoned(&self) {
+        self.early_data_abandoned.one();
     }
 
     /// So many bytes of plaintext came from a client.

@@ -14,6 +14,9 @@ use super::{Ends, PROXY, SIGNATURE, TCP4, TCP6};
 const ALPN: u8 = 0x01;
 const AUTHORITY: u8 = 0x02;
 const SSL: u8 = 0x20;
+/// Ours, of the range for applications: so many bytes at the beginning of what follows are early data that is handed on
+/// before the client's handshake is complete, in four bytes, the highest first. Section 2.2.8
+const EARLY_DATA: u8 = 0xe0;
 const SSL_VERSION: u8 = 0x21;
 const SSL_CN: u8 = 0x22;
 const SSL_CIPHER: u8 = 0x23;
@@ -53,6 +56,17 @@ pub(crate) fn header(ends: Ends, facts: &Facts) -> Vec<u8> {
     header.extend(u16::try_from(rest.len()).unwrap_or(u16::MAX).to_be_bytes());
     header.append(&mut rest);
     header
+}
+
+/// Adds to a header how many bytes behind it are early data.
+pub(crate) fn add_early_data(header: &mut Vec<u8>, length: usize) {
+    let before = header.len();
+    value(EARLY_DATA, &u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes(), header);
+    let added = u16::try_from(header.len().saturating_sub(before)).unwrap_or(0);
+    let place = SIGNATURE.len().saturating_add(2);
+    if let Some(length) = header.get_mut(place..).and_then(|rest| rest.first_chunk_mut::<2>()) {
+        *length = u16::from_be_bytes(*length).saturating_add(added).to_be_bytes();
+    }
 }
 
 fn ssl(facts: &Facts) -> Vec<u8> {

@@ -2,7 +2,7 @@
 //!
 //! A replay is shown at the client that is robbed: somebody on the way sends its first flight on ahead, and then
 //! the client itself learns whether its early data counts. Must not know: how a guard remembers.
-//! Next: `store.rs`; `tests/terminator/sharing.rs` for keys in a file.
+//! Next: `tests/terminator/sharing.rs` for keys in a file.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use tercel::ClientConfig;
 use tercel::wire::ProtocolVersion;
+use tercel_harness::store::Store;
 use tercel_tokio::{Connector, EarlyConnection};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::store::Store;
 use super::terminator::{
-    Folder, VERSIONS, backend, client, connect_with, echo, echoed, exchange, quoted, start, until,
+    Folder, VERSIONS, backend, client, config, connect_with, echo, echoed, exchange, quoted, start,
+    until,
 };
 use crate::Proxy;
 use crate::blind::BLIND;
@@ -28,15 +29,21 @@ async fn node(folder: &Folder, resumption: &str) -> Proxy {
     start(&format!("workers = 2\n{listener}to = \"{to}\"\nearly_data = 1000\n{resumption}"))
 }
 
+/// A secret of its own in this file, as a configuration names it.
+fn secret(folder: &Folder, name: &str) -> String {
+    let secret = folder.path(name);
+    std::fs::write(&secret, name.repeat(4)).unwrap();
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+    quoted(&secret)
+}
+
 /// Two nodes at this store.
 async fn pair(folder: &Folder, store: &Store, shares: &str) -> [Proxy; 2] {
-    let secret = folder.path("fleet.secret");
-    std::fs::write(&secret, [b'x'; 32]).unwrap();
-    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let secret = secret(folder, "fleet.secret");
     let resumption = format!(
         "[resumption]\n{shares}\n[resumption.store]\nurl = \"{}\"\nsecret = {}\ntime_limit = 1\n",
         store.url(),
-        quoted(&secret)
+        secret
     );
     let nodes = [node(folder, &resumption).await, node(folder, &resumption).await];
     for node in &nodes {
@@ -53,7 +60,7 @@ async fn seeing(nodes: &[Proxy]) {
 }
 
 /// A client that has a session of this node's.
-async fn known_to(node: &Proxy) -> Arc<ClientConfig> {
+pub(super) async fn known_to(node: &Proxy) -> Arc<ClientConfig> {
     let config = client().early_data(true).build().unwrap();
     for _ in 0..100 {
         let mut stream = connect_with(node, "a.example", config.clone()).await.unwrap();
@@ -68,7 +75,7 @@ async fn known_to(node: &Proxy) -> Arc<ClientConfig> {
 }
 
 /// A client that begins with early data, of which somebody sends a copy to `copy` first.
-async fn meet(
+pub(super) async fn meet(
     node: &Proxy,
     config: &Arc<ClientConfig>,
     copy: Option<&Proxy>,
@@ -103,7 +110,7 @@ async fn pass_on(mut client: TcpStream, there: SocketAddr, copy: Option<SocketAd
 }
 
 /// All that a client sends before it waits for an answer.
-async fn first_flight(client: &mut TcpStream) -> Vec<u8> {
+pub(super) async fn first_flight(client: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     let (mut flight, mut piece) = (Vec::new(), vec![0; 8192]);
     let quiet = Duration::from_millis(200);
     loop {
@@ -204,7 +211,7 @@ async fn a_route_without_early_data_takes_none() {
 #[tokio::test]
 async fn what_one_node_admitted_no_node_admits_again() {
     let folder = Folder::new(&["a.example"]);
-    let Some(store) = Store::start(folder.path("")).await else { return };
+    let Some(store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
     let nodes = pair(&folder, &store, "tickets = \"shared\"").await;
     let [one, other] = &nodes;
     let config = known_to(one).await;
@@ -225,7 +232,7 @@ async fn what_one_node_admitted_no_node_admits_again() {
 #[tokio::test]
 async fn sessions_in_the_store_are_every_nodes() {
     let folder = Folder::new(&["a.example"]);
-    let Some(store) = Store::start(folder.path("")).await else { return };
+    let Some(store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
     // Tickets would win over names in TLS 1.2.
     let nodes = pair(&folder, &store, "tickets = \"off\"\nsessions = \"shared\"").await;
     for version in VERSIONS {
@@ -249,14 +256,62 @@ async fn sessions_in_the_store_are_every_nodes() {
     assert_eq!((met.accepted, met.stream.facts().resumed), (0, false));
 }
 
+/// Step by step, one node after the other: nobody loses a session, and early data is admitted all the time.
+#[tokio::test]
+async fn one_secret_follows_another_without_a_restart() {
+    let folder = Folder::new(&["a.example"]);
+    let Some(store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
+    let [old, new] = ["old.secret", "new.secret"].map(|name| secret(&folder, name));
+    let backend = echo().await;
+    let text = |secrets: &str| {
+        format!(
+            "workers = 1\n{}to = \"{backend}\"\nearly_data = 1000\n[resumption]\ntickets = \"off\"\n\
+             sessions = \"shared\"\n[resumption.store]\nurl = \"{}\"\ntime_limit = 1\n{secrets}",
+            folder.listener(),
+            store.url()
+        )
+    };
+    let first = format!("secret = {old}\n");
+    let mut nodes = [(); 3].map(|()| start(&text(&first)));
+    seeing(&nodes).await;
+    let settings = client().build().unwrap();
+    let mut visits = 0;
+    let steps = [
+        format!("secret = {old}\nnext_secret = {new}\n"),
+        format!("secret = {new}\nprevious_secret = {old}\n"),
+        format!("secret = {new}\n"),
+    ];
+    for secrets in steps {
+        for number in [1, 2, 0] {
+            nodes[number].reload(config(&text(&secrets))).unwrap();
+            for node in &nodes {
+                let mut stream = connect_with(node, "a.example", settings.clone()).await.unwrap();
+                assert_eq!(stream.facts().resumed, visits > 0, "{secrets}, {number}");
+                assert_eq!(echoed(&mut stream, b"x").await, b"x");
+                visits += 1;
+                let fleet = node.fleet().unwrap();
+                assert!(fleet.state().early_data && fleet.counts().connected == 1);
+            }
+        }
+    }
+    // What is wrong with one changes nothing.
+    let fault = nodes[0].reload(config(&text("secret = \"nowhere\"\n"))).unwrap_err();
+    assert_eq!(fault.key, "resumption.store.secret", "{fault}");
+    let other = format!("secret = {new}\nprevious_secret = \"nowhere\"\n");
+    let fault = nodes[0].reload(config(&text(&other))).unwrap_err();
+    assert_eq!(fault.key, "resumption.store.previous_secret", "{fault}");
+    let stream = connect_with(&nodes[0], "a.example", settings.clone()).await.unwrap();
+    assert!(stream.facts().resumed);
+}
+
 #[tokio::test]
 async fn without_the_store_the_last_keys_are_good_and_early_data_is_not() {
     let folder = Folder::new(&["a.example"]);
-    let Some(mut store) = Store::start(folder.path("")).await else { return };
+    let Some(mut store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
     let nodes = pair(&folder, &store, "tickets = \"shared\"").await;
     seeing(&nodes).await;
     let config = known_to(&nodes[0]).await;
-    store.kill();
+    store.kill().unwrap();
     for node in &nodes {
         until("the store is away", || !node.fleet().unwrap().state().store).await;
         let met = meet(node, &config, None).await;

@@ -50,6 +50,7 @@ async fn served(connections: usize, requests: usize) -> AllocationInfo {
         orders: receiver,
         shard: Arc::default(),
         counts: Counts::new(1),
+        beat: crate::pulse::Pulse::new().beat(),
     };
     let thread = std::thread::spawn(|| allocation_counter::measure(|| work(work_to_do).unwrap()));
 
@@ -134,6 +135,7 @@ async fn the_whole_queue_is_accepted_before_a_drain_closes_it() {
         orders: receiver,
         shard: metrics.shard(0),
         counts: Counts::new(1),
+        beat: crate::pulse::Pulse::new().beat(),
     };
     tokio::task::spawn_blocking(|| work(work_to_do).unwrap()).await.unwrap();
     drop(clients);

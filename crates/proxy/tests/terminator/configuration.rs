@@ -35,6 +35,10 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             "f.toml: resumption.guard: needs a store",
         ),
         (
+            format!("[resumption]\nfreshness_window = 1\n{GOOD}"),
+            "f.toml: resumption.freshness_window: 1 must be a whole number from 2 to 60",
+        ),
+        (
             format!("[resumption.store]\nconnections = 2\n{GOOD}"),
             "f.toml: resumption.store.url: is missing",
         ),
@@ -51,6 +55,14 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
                 "{GOOD}early_data = 1\n[resumption]\ntickets = \"shared\"\nticket_keys = \"k\"\n"
             ),
             "f.toml: listener[0].early_data: could be accepted again by each process",
+        ),
+        (
+            format!("{GOOD}early_data_at_once = true\nsend_proxy_protocol = true\n"),
+            "f.toml: listener[0].early_data_at_once: is for routes that accept early_data",
+        ),
+        (
+            format!("{GOOD}early_data_at_once = true\nearly_data = 1\n"),
+            "f.toml: listener[0].early_data_at_once: needs send_proxy_protocol",
         ),
         (format!("group = \"g\"\n{GOOD}"), "f.toml: group: is only for who gives up"),
         (

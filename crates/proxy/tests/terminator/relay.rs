@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use tercel_tokio::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::support::{
@@ -71,6 +73,38 @@ async fn a_client_that_does_not_read_is_waited_for() {
         count += stream.read(&mut received).await.unwrap();
     }
     assert_eq!(count, ALL);
+}
+
+/// A backend that answers piece by piece makes its thread wait a moment for more; nothing may be left lying.
+#[tokio::test]
+async fn small_pieces_come_all_and_soon_and_hold_nobody_up() {
+    let folder = Folder::new(&["a.example"]);
+    let source = backend(|mut transport| async move {
+        let mut wanted = [0];
+        while transport.read_exact(&mut wanted).await.is_ok() {
+            for piece in 0..wanted[0] {
+                transport.write_all(&[piece; 100]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        }
+    })
+    .await;
+    let proxy = folder.start(&format!("to = \"{source}\""));
+    let ask = async |stream: &mut TlsStream<TcpStream>, pieces: u8| {
+        stream.write_all(&[pieces]).await.unwrap();
+        let mut all = vec![0; usize::from(pieces) * 100];
+        stream.read_exact(&mut all).await.unwrap();
+        assert!(all.chunks(100).zip(0..pieces).all(|(piece, number)| piece == [number; 100]));
+    };
+    let one = connect(&proxy, "a.example", client());
+    let other = connect(&proxy, "a.example", client());
+    let (mut one, mut other) = (one.await.unwrap(), other.await.unwrap());
+    let all = async {
+        for pieces in [1, 2, 3, 200, 255, 1, 200] {
+            tokio::join!(ask(&mut one, pieces), ask(&mut other, 1));
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), all).await.unwrap();
 }
 
 #[tokio::test]

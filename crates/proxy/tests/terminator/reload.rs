@@ -39,7 +39,6 @@ async fn what_is_wrong_changes_nothing() {
     let good = text(&folder, to);
     for (bad, expected) in [
         (good.replace("certs", "none"), "listener[0].certificates"),
-        (good.replace("workers = 2", "workers = 3"), "workers"),
         (good.replace("127.0.0.1:0", "127.0.0.1:1"), "listener"),
         (
             format!("{good}client_auth = \"required\"\nclient_ca = \"/none\"\n"),
@@ -52,6 +51,36 @@ async fn what_is_wrong_changes_nothing() {
         let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
         assert_eq!(echoed(&mut stream, b"x").await, b"x");
     }
+}
+
+#[tokio::test]
+async fn what_only_a_start_changes_stays_and_the_rest_changes() {
+    let folder = Folder::new(&["a.example"]);
+    let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
+    let mut proxy = crate::support::start(&text(&folder, one));
+    let other = text(&folder, two).replace(
+        "workers = 2\n",
+        "workers = 3\nuser = \"nobody\"\ngroup = \"nogroup\"\n[admin]\naddress = \"127.0.0.1:1\"\n\
+         [log]\nformat = \"json\"\nlevel = \"trace\"\n[resumption]\nguard_capacity = 2000\n\
+         [timeouts]\nidle = 7\n",
+    );
+    for _ in 0..2 {
+        proxy.reload(config(&other)).unwrap();
+        let running = proxy.config();
+        assert_eq!((running.workers, running.admin), (2, None));
+        assert_eq!((&running.user, &running.group), (&None, &None));
+        assert_eq!((running.log.json, running.log.level.as_str()), (false, "info"));
+        assert_eq!(running.resumption.guard_capacity, 1_000_000);
+        assert_eq!(running.timeouts.idle, std::time::Duration::from_secs(7));
+    }
+    // Threads hear of it one by one.
+    for _ in 0..100 {
+        let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+        if exchange(&mut stream, b"").await.unwrap() == b"2" {
+            return;
+        }
+    }
+    panic!("the backend has not changed");
 }
 
 #[tokio::test]

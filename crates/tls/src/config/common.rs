@@ -86,6 +86,10 @@ pub enum ConfigError {
     RawKeysBesideAsk,
     /// Of a digest of a client's certificate nobody can tell whether it is still to be trusted.
     DigestsCannotBeVerified,
+    /// A freshness window has 2 to 60 seconds. RFC 9846 8.3
+    BadFreshnessWindow,
+    /// The replay guard remembers for a narrower freshness window than the configuration's. RFC 9846 8.2
+    ForgetfulGuard,
     /// Names of authorities must not be empty, and all together have at most 32768 bytes. RFC 9846 4.3.4
     BadAuthorities,
     /// A record size limit must lie between 64 and 16385 bytes. RFC 8449 4
@@ -143,6 +147,10 @@ impl fmt::Display for ConfigError {
             }
             Self::DigestsCannotBeVerified => {
                 f.write_str("of digests of certificates none can be verified again")
+            }
+            Self::BadFreshnessWindow => f.write_str("a freshness window has 2 to 60 seconds"),
+            Self::ForgetfulGuard => {
+                f.write_str("the replay guard forgets before the freshness window is over")
             }
             Self::BadAuthorities => {
                 f.write_str("names of authorities must not be empty, nor too many to be sent")

@@ -15,6 +15,7 @@ use super::credential::{Credential, CredentialRequest};
 use super::pre_shared_key::PreSharedKey;
 use super::pre_shared_key::request::PreSharedKeyRequest;
 use super::server::ServerConfig;
+use crate::record::limits;
 
 /// Who answers: an object, at once, or the caller of the handshake, when it is ready.
 #[derive(Debug)]
@@ -125,6 +126,12 @@ pub trait AdmitEarlyData: Send + Sync {
     /// Whether early data under this unique value may be accepted. The answer is "yes" once only, for as
     /// long as a replay would count as fresh; a guard that cannot tell says "no".
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool;
+
+    /// The widest [freshness window](crate::ServerConfigBuilder::freshness_window), in seconds, for which it
+    /// remembers long enough. A configuration with a wider one is refused. Default: the widest there is.
+    fn freshness_window(&self) -> u32 {
+        limits::FRESHNESS_WINDOW
+    }
 }
 
 /// Where the time comes from: the core has no clock of its own.

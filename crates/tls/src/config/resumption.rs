@@ -10,6 +10,7 @@ use super::common::{Common, ConfigError};
 use super::policy::{AdmitEarlyData, FindPreSharedKey, Policy, VerifyPeer};
 use super::pre_shared_key::PreSharedKey;
 use super::server::ClientAuth;
+use crate::record::limits;
 use crate::session::client_store::ClientSessionStore;
 use crate::session::context::Context;
 use crate::session::state::Session;
@@ -32,6 +33,8 @@ pub(crate) struct ServerResumption {
     /// Bytes of early data a ticket of ours admits; 0 turns early data off.
     pub(crate) max_early_data: u32,
     pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
+    /// Seconds by which a ticket's age may be off for its early data to count as fresh.
+    pub(crate) freshness_window: u32,
     /// Whether a client's stored chain is judged again before it is resumed.
     pub(crate) verify_again: bool,
     /// Whether sessions keep a digest in place of a client's chain.
@@ -56,6 +59,7 @@ impl ServerResumption {
             lifetime: 86_400,
             max_early_data: 0,
             guard: None,
+            freshness_window: limits::FRESHNESS_WINDOW,
             verify_again: true,
             digests_only: false,
             across_names: false,
@@ -72,6 +76,20 @@ impl ServerResumption {
 
     pub(crate) fn is_on(&self) -> bool {
         self.tickets.is_some() || self.store.is_some()
+    }
+
+    /// Refuses a window that is none, or wider than what the guard remembers. RFC 9846 8.3
+    pub(crate) fn check_window(&self) -> Result<(), ConfigError> {
+        let window = self.freshness_window;
+        if !(limits::MIN_FRESHNESS_WINDOW..=limits::FRESHNESS_WINDOW).contains(&window) {
+            return Err(ConfigError::BadFreshnessWindow);
+        }
+        match &self.guard {
+            Some(Policy::Here(guard)) if guard.freshness_window() < window => {
+                Err(ConfigError::ForgetfulGuard)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -95,6 +113,12 @@ pub(crate) fn context(
     });
     if resumption.digests_only {
         add(b"digests only");
+    }
+    // Early data of one ticket is fresh by one window, whichever server judges it: between two, a guard that is as
+    // long blind as its own window asks for would see again what was admitted by the other.
+    if resumption.max_early_data > 0 && resumption.freshness_window != limits::FRESHNESS_WINDOW {
+        add(b"freshness window");
+        add(&resumption.freshness_window.to_be_bytes());
     }
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));

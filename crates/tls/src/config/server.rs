@@ -315,6 +315,20 @@ impl ServerConfigBuilder {
         self
     }
 
+    /// Seconds by which the age that a client tells of its ticket may be off, either way, for its early data to
+    /// count as fresh: 2 to 60, which is the default. RFC 9846 8.3
+    ///
+    /// It has to cover what the flight takes on its way, by how much client's and server's clocks run apart over a
+    /// ticket's life, and among servers that share tickets by how much theirs differ; 10 seconds do for most. Beyond it
+    /// early data is rejected, never the handshake. A guard that knows nothing of what was admitted before it began has to be blind for
+    /// [twice as long](crate::ReplayGuard::fresh_for). Sessions for which early data is admitted are not resumed
+    /// under another window.
+    #[must_use]
+    pub fn freshness_window(mut self, seconds: u32) -> Self {
+        self.resumption.freshness_window = seconds;
+        self
+    }
+
     /// The configuration.
     ///
     /// # Errors
@@ -374,6 +388,7 @@ impl ServerConfigBuilder {
         if resumption.digests_only && resumption.verify_again {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
+        resumption.check_window()?;
         resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref())?;
         resumption.context_of_keys = context_of_keys(&resumption, self.pre_shared_keys.as_ref())?;
         Ok(Arc::new(ServerConfig {

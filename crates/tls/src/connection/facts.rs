@@ -139,6 +139,20 @@ impl Facts {
         }
     }
 
+    /// What is known before the peer has finished, for who cannot wait for the rest.
+    pub(crate) fn so_far(&self) -> Self {
+        Self {
+            group: self.group,
+            alpn: self.alpn.clone(),
+            server_name: self.server_name.clone(),
+            retried: self.retried,
+            resumed: self.resumed,
+            ticket_age_skew: self.ticket_age_skew,
+            early_data: self.early_data,
+            ..Self::new(self.version, self.cipher_suite)
+        }
+    }
+
     /// The peer's certificates, leaf first; empty if it showed none, or if they were taken before.
     #[must_use]
     pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {

@@ -13,6 +13,7 @@ use super::running::Running;
 use crate::config::policy::Side;
 use crate::connection::Connection;
 use crate::connection::buffer::Received;
+use crate::connection::facts::Facts;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse};
 
@@ -81,6 +82,11 @@ impl Driver {
     /// Why the peer was refused.
     pub(crate) fn take_refusal(&mut self) -> Option<Box<Refusal>> {
         self.post.as_mut()?.refusal.take()
+    }
+
+    /// What was agreed with a client whose early data is being read.
+    pub(crate) fn early_facts(&mut self) -> Option<&Facts> {
+        self.records().ok()?.early_facts()
     }
 
     /// What an application may send through, if it may now.

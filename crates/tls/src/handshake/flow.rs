@@ -19,6 +19,7 @@ use super::record_limits::RecordLimits;
 use super::records::Records;
 use super::transcript::Transcript;
 use crate::connection::Connection;
+use crate::connection::facts::Facts;
 use crate::error::{Error, Local, Misuse};
 use crate::keys::direction::NewKeys;
 use crate::keys::tls13::TrafficSecret;
@@ -80,8 +81,9 @@ pub(crate) enum Command {
     InstallRead(NewKeys),
     /// Keep the receiver's and the sender's limits. RFC 8449
     RecordLimits(RecordLimits),
-    /// What arrives as application data is early data, up to so many bytes. RFC 9846 4.3.10
-    ReadEarlyData { limit: u32 },
+    /// What arrives as application data is early data, up to so many bytes; who reads it may ask what was agreed.
+    /// RFC 9846 4.3.10
+    ReadEarlyData { limit: u32, facts: Box<Facts> },
     /// Client: seal early data under this secret, up to so many bytes. RFC 9846 4.3.10
     WriteEarlyData { secret: TrafficSecret, limit: u32 },
     /// Client: early data was rejected by a retry; what follows is in the clear again. RFC 9846 4.2.2

@@ -37,6 +37,7 @@ use crate::config::policy::Side;
 use crate::config::server::ServerConfig;
 use crate::connection::Connection;
 use crate::connection::buffer::Received;
+use crate::connection::facts::Facts;
 use crate::connection::sender::Sender;
 use crate::connection::stream::{Stream, to_io};
 use crate::error::{Error, Misuse};
@@ -237,6 +238,14 @@ impl Handshake {
     /// Client: seals early data, once a session that allows it is being resumed. RFC 9846 4.3.10
     pub fn early_sender(&mut self) -> Option<&mut Sender> {
         self.driver()?.sender(Window::Early)
+    }
+
+    /// Server: what was agreed with a client whose early data was accepted, from its first piece until the handshake is
+    /// complete. It says who it is with by the session that is resumed; the client has not shown that it is there.
+    /// RFC 9846 8
+    #[must_use]
+    pub fn early_facts(&mut self) -> Option<&Facts> {
+        self.driver()?.early_facts()
     }
 
     /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.3

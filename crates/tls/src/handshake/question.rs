@@ -134,9 +134,25 @@ impl FindPreSharedKeyQuestion {
 /// See [`Question::AdmitEarlyData`].
 pub struct AdmitEarlyDataQuestion {
     pub(crate) unique: Vec<u8>,
+    pub(crate) judged_at: UnixTime,
+    pub(crate) freshness_window: u32,
 }
 
 impl AdmitEarlyDataQuestion {
+    /// When it was found to be fresh, by the configuration's clock. A guard that answers later, or by another clock,
+    /// has to take the difference into account. RFC 9846 8.3
+    #[must_use]
+    pub fn judged_at(&self) -> UnixTime {
+        self.judged_at
+    }
+
+    /// The [freshness window](crate::ServerConfigBuilder::freshness_window) that it was judged by, in seconds: for
+    /// [twice as long](crate::ReplayGuard::fresh_for) the value has to be remembered.
+    #[must_use]
+    pub fn freshness_window(&self) -> u32 {
+        self.freshness_window
+    }
+
     /// The value that must be admitted once only.
     #[must_use]
     pub fn unique(&self) -> &[u8] {

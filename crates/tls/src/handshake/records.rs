@@ -16,6 +16,7 @@ use crate::connection::authentication::Authentication;
 use crate::connection::authentication::client::Answering;
 use crate::connection::authentication::requester::CertificateRequester;
 use crate::connection::buffer::Received;
+use crate::connection::facts::Facts;
 use crate::connection::link::{Link, ReadKeys, WriteKeys};
 use crate::connection::post_handshake::{self, PostHandshake};
 use crate::connection::receiver::Receiver;
@@ -40,6 +41,8 @@ pub(crate) struct Records {
     read_keys: Option<ReadKeys>,
     /// Server: bytes of early data that may still come.
     early_data_left: Option<usize>,
+    /// Server: what was agreed, while early data may come.
+    early_facts: Option<Box<Facts>>,
     /// Whether the application may send before the handshake is complete.
     window: Window,
     change_cipher_specs: u8,
@@ -88,6 +91,7 @@ impl Records {
             joiner: Joiner::default(),
             read_keys: Some(ReadKeys::on(&link)),
             early_data_left: None,
+            early_facts: None,
             window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
@@ -129,7 +133,8 @@ impl Records {
                     at_hand(&mut self.sender)?.sealer()?.set_max_fragment(bytes);
                 }
             }
-            Command::ReadEarlyData { limit } => {
+            Command::ReadEarlyData { limit, facts } => {
+                self.early_facts = Some(facts);
                 self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
             }
             Command::WriteEarlyData { secret, limit } => {
@@ -190,6 +195,11 @@ impl Records {
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
         let sealer = at_hand(&mut self.sender).and_then(Sender::sealer);
         let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
+    }
+
+    /// What was agreed with a client whose early data is being read.
+    pub(crate) fn early_facts(&self) -> Option<&Facts> {
+        self.early_facts.as_deref()
     }
 
     /// What an application may send through, if it may now.

@@ -59,8 +59,11 @@ pub(crate) const MAX_PSK_IDENTITIES: usize = 32;
 /// Those among them that are tried as tickets, which costs more; a client has no reason to send as many.
 pub(crate) const MAX_TICKETS_TRIED: usize = 4;
 
-/// Seconds by which a ticket's age may be off for its early data to count as fresh. RFC 9846 8.3
-pub(crate) const FRESHNESS_WINDOW: u64 = 60;
+/// Seconds by which a ticket's age may be off at most for its early data to count as fresh. RFC 9846 8.3
+pub(crate) const FRESHNESS_WINDOW: u32 = 60;
+
+/// Ages are told in whole seconds on our side, so a narrower window would refuse who is on time.
+pub(crate) const MIN_FRESHNESS_WINDOW: u32 = 2;
 
 /// Records sealed under one AES-GCM key before a key update: below the 2^24.5 full-size records
 /// that keep the safety margin of RFC 9846 5.5.

@@ -21,6 +21,7 @@ use crate::record::limits;
 pub struct ReplayGuard {
     parts: Shards<Part>,
     capacity: usize,
+    window: u32,
 }
 
 impl ReplayGuard {
@@ -30,7 +31,8 @@ impl ReplayGuard {
     /// not known here; see [`Self::for_early_data`] for how long that is.
     #[must_use]
     pub fn new(capacity: usize, blind_until: UnixTime) -> Self {
-        Self { parts: Shards::new(capacity, |room| Part::new(room, blind_until)), capacity }
+        let parts = Shards::new(capacity, |room| Part::new(room, blind_until));
+        Self { parts, capacity, window: limits::FRESHNESS_WINDOW }
     }
 
     /// Whether `unique` comes for the first time, which it then has. Up to and including `expires` it will be
@@ -47,27 +49,43 @@ impl ReplayGuard {
 }
 
 impl ReplayGuard {
-    /// How long one hello can count as fresh, by a server's clock: a guard of any kind has to remember it for so
-    /// long, and to refuse for so long what it may have forgotten. It may come as much too early as too late.
-    /// RFC 9846 8.3
-    pub const FRESH_FOR: Duration = Duration::from_secs(2 * limits::FRESHNESS_WINDOW + 1);
+    /// How long one hello can count as fresh by a server's clock, under a
+    /// [freshness window](crate::ServerConfigBuilder::freshness_window) of so many seconds: a guard of any kind has to
+    /// remember it for so long, and to refuse for so long what it may have forgotten. It may come as much too early as
+    /// too late, and clocks are read in whole seconds. RFC 9846 8.3
+    #[must_use]
+    pub const fn fresh_for(window: u32) -> Duration {
+        Duration::from_secs((window as u64).saturating_mul(2).saturating_add(1))
+    }
 
     /// A guard for early data, to be set up when a server starts: it refuses everything until nothing that
-    /// was admitted before `now` can still count as fresh.
+    /// was admitted before `now` can still count as fresh, whatever the configuration's freshness window.
     #[must_use]
     pub fn for_early_data(capacity: usize, now: UnixTime) -> Self {
-        Self::new(capacity, after_window(now))
+        Self::for_freshness_window(capacity, now, limits::FRESHNESS_WINDOW)
+    }
+
+    /// The same for configurations with a
+    /// [freshness window](crate::ServerConfigBuilder::freshness_window) of so many seconds or fewer: it is blind for less
+    /// long, and remembers less.
+    #[must_use]
+    pub fn for_freshness_window(capacity: usize, now: UnixTime, window: u32) -> Self {
+        Self { window, ..Self::new(capacity, after_window(now, window)) }
     }
 }
 
 impl AdmitEarlyData for ReplayGuard {
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
-        self.insert_once(unique, after_window(now), now)
+        self.insert_once(unique, after_window(now, self.window), now)
+    }
+
+    fn freshness_window(&self) -> u32 {
+        self.window
     }
 }
 
-fn after_window(now: UnixTime) -> UnixTime {
-    let seconds = now.as_secs().saturating_add(ReplayGuard::FRESH_FOR.as_secs());
+fn after_window(now: UnixTime, window: u32) -> UnixTime {
+    let seconds = now.as_secs().saturating_add(ReplayGuard::fresh_for(window).as_secs());
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))
 }
 

@@ -1,7 +1,8 @@
 //! A recorded 0-RTT flight sent again: to the same server, to one that shares its memory, to one that has
 //! forgotten, and from many threads at once. RFC 9846 8
 //!
-//! Must not know: binders and how a guard remembers. Next: `resumption.rs` for early data that goes well.
+//! Must not know: binders and how a guard remembers. Next: `freshness.rs` for windows of other widths,
+//! `early_data.rs` for early data that goes well.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -24,7 +25,7 @@ const WINDOW: u64 = 130;
 
 /// How servers keep sessions.
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+pub(crate) enum Kept {
     /// In tickets, under keys of one process.
     OwnKeys,
     /// In tickets, under keys that a fleet shares.
@@ -43,12 +44,15 @@ impl AdmitEarlyData for Always {
     }
 }
 
+type Build = dyn Fn(Arc<dyn AdmitEarlyData>, u32) -> Arc<ServerConfig>;
+
 /// Servers that share tickets or store, guard and time, and a client of theirs.
-struct Fleet {
-    dial: Arc<Dial>,
-    client: Arc<ClientConfig>,
-    servers: [Arc<ServerConfig>; 2],
-    build: Box<dyn Fn(Arc<dyn AdmitEarlyData>) -> Arc<ServerConfig>>,
+pub(crate) struct Fleet {
+    pub(crate) dial: Arc<Dial>,
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) servers: [Arc<ServerConfig>; 2],
+    /// With this guard and freshness window.
+    pub(crate) build: Box<Build>,
 }
 
 impl Fleet {
@@ -65,8 +69,9 @@ impl Fleet {
                 Duration::from_secs(3600),
             )
         };
-        let build = move |guard| {
+        let build = move |guard, window| {
             let builder = server().clock(Arc::clone(&clock)).early_data(1000, Policy::Here(guard));
+            let builder = builder.freshness_window(window);
             let builder = match kept {
                 Kept::OwnKeys => builder.tickets(rotating.clone()),
                 Kept::SharedKeys => builder.tickets(Arc::new(keys())),
@@ -75,7 +80,7 @@ impl Fleet {
             builder.build().unwrap()
         };
         let guard = guard(now);
-        let servers = [(); 2].map(|()| build(Arc::clone(&guard)));
+        let servers = [(); 2].map(|()| build(Arc::clone(&guard), 60));
         let clock = Arc::clone(&dial) as Arc<dyn Clock>;
         let versions = [ProtocolVersion::TLS1_3];
         let client = client().versions(&versions).clock(clock).early_data(true).build().unwrap();
@@ -83,30 +88,30 @@ impl Fleet {
     }
 
     /// With a guard that has been there for long.
-    fn guarded(kept: Kept) -> Self {
+    pub(crate) fn guarded(kept: Kept) -> Self {
         Self::new(kept, |now| Arc::new(guard(now)))
     }
 
     /// With a guard that has just started.
     fn restart(&self) -> Arc<ServerConfig> {
-        (self.build)(Arc::new(ReplayGuard::for_early_data(1000, self.dial.now())))
+        (self.build)(Arc::new(ReplayGuard::for_early_data(1000, self.dial.now())), 60)
     }
 }
 
-fn guard(now: UnixTime) -> ReplayGuard {
+pub(crate) fn guard(now: UnixTime) -> ReplayGuard {
     ReplayGuard::new(1000, UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() - 1)))
 }
 
 /// What a flight led to.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Outcome {
-    resumed: bool,
+pub(crate) struct Outcome {
+    pub(crate) resumed: bool,
     /// What the server read early.
-    read: Vec<u8>,
+    pub(crate) read: Vec<u8>,
 }
 
 impl Outcome {
-    fn read(words: &[u8]) -> Self {
+    pub(crate) fn read(words: &[u8]) -> Self {
         Self { resumed: true, read: words.to_vec() }
     }
 }
@@ -123,7 +128,10 @@ fn first_flight(client: &Arc<ClientConfig>, words: &[u8]) -> (Vec<u8>, Handshake
 }
 
 /// Plays a flight to a server, which then waits for a client that never speaks again.
-fn play(server: &Arc<ServerConfig>, flight: &[u8]) -> (Outcome, Vec<u8>, Handshake, Received) {
+pub(crate) fn play(
+    server: &Arc<ServerConfig>,
+    flight: &[u8],
+) -> (Outcome, Vec<u8>, Handshake, Received) {
     let mut handshake = Handshake::server(Arc::clone(server));
     let (mut received, mut out) = (Received::new(), Vec::new());
     received.extend(flight);
@@ -143,7 +151,7 @@ fn play(server: &Arc<ServerConfig>, flight: &[u8]) -> (Outcome, Vec<u8>, Handsha
 }
 
 /// A visit from begin to end; what became of its early data.
-fn visit(
+pub(crate) fn visit(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
     words: &[u8],

@@ -16,9 +16,10 @@ use tercel::{
     VerifyPeer,
 };
 
+use crate::early_data::{Never, guard};
 use crate::identity::{Kind, NAME, client, credential, roots, server};
 use crate::pair::Pair;
-use crate::resumption::{Never, VERSIONS, guard, visit};
+use crate::resumption::{VERSIONS, visit};
 
 /// Trusts everyone until told otherwise, and counts how often it is asked.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use crate::support::{client, join, name, server};
 
 #[derive(Debug)]
-struct Always;
+pub(crate) struct Always;
 
 impl tercel::AdmitEarlyData for Always {
     fn admit_early_data(&self, _: &[u8], _: tercel::pki_types::UnixTime) -> bool {

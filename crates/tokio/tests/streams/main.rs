@@ -6,6 +6,7 @@ mod cancellation;
 mod data;
 mod deaf;
 mod early;
+mod exchanging;
 mod handshakes;
 mod late_authentication;
 mod memory;

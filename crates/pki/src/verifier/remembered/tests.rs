@@ -262,3 +262,19 @@ fn an_algorithm_named_twice_counts_once_wherever_it_lies() {
         verifier.verify(Usage::Server, &chain, None, None, now).unwrap();
     }
 }
+
+#[test]
+fn a_chain_seen_before_has_no_signature_verified_unless_that_is_turned_off() {
+    let (chain, roots) = chain();
+    let verified = |verifier: &ChainVerifier| {
+        let before = CertificateAlgorithm::verified();
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
+        verifier.verify(Usage::Server, &chain, None, None, now).unwrap();
+        CertificateAlgorithm::verified() - before
+    };
+    for (remember, again) in [(true, 0), (false, 2)] {
+        let builder = ChainVerifier::builder(Arc::clone(&roots)).remember_signatures(remember);
+        let verifier = builder.build().unwrap();
+        assert_eq!([verified(&verifier), verified(&verifier)], [2, again]);
+    }
+}

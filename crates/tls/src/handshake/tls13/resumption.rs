@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use pki_types::UnixTime;
 use tercel_wire::{
     ClientHello, HandshakeMessage, NewSessionTicket, NewSessionTicketExtensions, ProtocolVersion,
     PskBinder, TlsFlags,
@@ -79,7 +80,8 @@ pub(crate) async fn accept(
         {
             continue;
         }
-        let age_skew = age_skew(&session, identity.obfuscated_ticket_age, config);
+        let now = config.common.clock.now();
+        let age_skew = age_skew(&session, identity.obfuscated_ticket_age, now);
         return Ok(Some(Accepted { index, early, session: Some(session), age_skew }));
     }
     Ok(None)
@@ -118,7 +120,17 @@ impl Accepted {
     ) -> Result<bool, Error> {
         // Nothing of what early data needs was agreed for a key from outside.
         let Some(session) = &self.session else { return Ok(false) };
-        let window = limits::FRESHNESS_WINDOW.saturating_mul(1000);
+        let offered = hello.extensions.pre_shared_key;
+        let Some((identity, binder)) = offered
+            .and_then(|offered| Some((offered.identities.first()?, offered.binders.first()?)))
+        else {
+            return Ok(false);
+        };
+        // Judged anew: since the session was found, somebody may have been asked whether its client is still trusted.
+        let now = config.common.clock.now();
+        let age_skew = age_skew(session, identity.obfuscated_ticket_age, now);
+        let freshness_window = config.resumption.freshness_window;
+        let window = u64::from(freshness_window).saturating_mul(1000);
         if hello.extensions.early_data.is_none()
             || retried
             || self.index != 0
@@ -128,19 +140,18 @@ impl Accepted {
             || session.max_early_data > config.resumption.max_early_data
             || session.suite != suite
             || session.alpn.as_deref() != alpn
-            || self.age_skew.unsigned_abs() > window
+            || age_skew.unsigned_abs() > window
         {
             return Ok(false);
         }
         // Without a guard a sealed ticket can be replayed at will. RFC 9846 8
         let Some(guard) = &config.resumption.guard else { return Ok(false) };
         // The binder is over the whole hello: no other hello has the same. RFC 9846 8.2
-        let binder = hello.extensions.pre_shared_key.and_then(|offered| offered.binders.first());
-        let unique = binder.map(|binder| binder.0).unwrap_or_default();
         match guard {
-            Policy::Here(guard) => Ok(guard.admit_early_data(unique, config.common.clock.now())),
+            Policy::Here(guard) => Ok(guard.admit_early_data(binder.0, now)),
             Policy::Ask => {
-                let question = AdmitEarlyDataQuestion { unique: unique.to_vec() };
+                let unique = binder.0.to_vec();
+                let question = AdmitEarlyDataQuestion { unique, judged_at: now, freshness_window };
                 match flow.ask(Question::AdmitEarlyData(question)).await {
                     Answer::EarlyData(admitted) => Ok(admitted),
                     _ => Err(wrong_answer()),
@@ -152,10 +163,10 @@ impl Accepted {
 
 /// The client's idea of the ticket's age less ours, in milliseconds. Ours is below zero for a ticket from the
 /// future: as long as that lasts no age would tell a replay. RFC 9846 4.3.11.1, 8.3
-fn age_skew(session: &Session, obfuscated: u32, config: &ServerConfig) -> i64 {
+fn age_skew(session: &Session, obfuscated: u32, now: UnixTime) -> i64 {
     let theirs = i64::from(obfuscated.wrapping_sub(session.age_add));
     let seconds = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
-    let now = seconds(config.common.clock.now().as_secs());
+    let now = seconds(now.as_secs());
     let ours = now.saturating_sub(seconds(session.created)).saturating_mul(1000);
     theirs.saturating_sub(ours)
 }

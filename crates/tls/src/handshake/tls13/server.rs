@@ -211,6 +211,7 @@ pub(crate) async fn send_first_flight(
         &mut transcript,
         &log,
         &mut facts,
+        session.as_deref(),
     )?;
     let (shared, age_adds) = exchange_keys(flow, &hello, suite, group, psk_index, &mut transcript)?;
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
@@ -340,6 +341,7 @@ fn receive_early_data(
     transcript: &mut Transcript,
     log: &SecretLog,
     facts: &mut Facts,
+    session: Option<&Session>,
 ) -> Result<Option<Box<Exporter>>, Error> {
     if hello.extensions.early_data.is_none() {
         return Ok(None);
@@ -357,7 +359,12 @@ fn receive_early_data(
     log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
     log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
     flow.install_read(DirectionKeys::Tls13(secret))?;
-    flow.order(Command::ReadEarlyData { limit: config.resumption.max_early_data })?;
+    let mut agreed = Box::new(facts.so_far());
+    if let Some(session) = session {
+        session.tell(&mut agreed);
+    }
+    let limit = config.resumption.max_early_data;
+    flow.order(Command::ReadEarlyData { limit, facts: agreed })?;
     Ok(Some(Box::new(Exporter::tls13(exporter))))
 }
 

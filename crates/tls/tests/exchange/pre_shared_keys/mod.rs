@@ -272,7 +272,7 @@ fn a_key_does_where_a_client_certificate_is_required() {
 #[test]
 fn a_key_from_outside_admits_no_early_data() {
     let client = key_client([plain("a", SHA256)]).early_data(true).build().unwrap();
-    let server = key_server([plain("a", SHA256)]).early_data(1000, crate::resumption::guard());
+    let server = key_server([plain("a", SHA256)]).early_data(1000, crate::early_data::guard());
     let ends = Pair::new(&client, &server.build().unwrap(), NAME).connect().unwrap();
     assert_eq!(ends.client.connection.facts.early_data, EarlyData::NotOffered);
     assert_eq!(ends.server.connection.facts.early_data, EarlyData::NotOffered);

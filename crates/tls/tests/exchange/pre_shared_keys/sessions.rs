@@ -42,7 +42,7 @@ fn a_key_does_where_the_session_is_gone() {
 #[test]
 fn early_data_goes_with_the_session_of_a_key() {
     let client = key_client([plain("a", SHA256)]).early_data(true).build().unwrap();
-    let server = key_server([plain("a", SHA256)]).early_data(1000, crate::resumption::guard());
+    let server = key_server([plain("a", SHA256)]).early_data(1000, crate::early_data::guard());
     assert!(!visit(&client, &server.build().unwrap()));
     let other = key_server([plain("a", SHA256)]).build().unwrap();
     // Offered with a ticket; taken is the key behind it, which rejects early data.

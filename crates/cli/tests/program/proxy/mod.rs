@@ -1,13 +1,21 @@
 //! `tercel proxy` as an operator has it: started, asked, told by signals, ended, and refused for what it is given.
+//!
+//! Here is what all of its files use, and how it serves. Must not know: what a terminator does inside. Next: `refused.rs`,
+//! `reload.rs`, `ending.rs`.
+
+mod ending;
+mod refused;
+mod reload;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::support::{Folder, Leaf, Outcome, connect, run, tercel};
+use crate::support::{Folder, Leaf, Outcome, connect, run, tercel};
 
 /// Longer than anything here takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -193,155 +201,21 @@ fn one_line_serves_and_is_watched() {
 }
 
 #[test]
-fn a_check_says_what_is_good_and_names_what_is_not() {
+fn the_service_manager_hears_that_threads_turn() {
     let folder = folder();
-    let to = backend("");
-    let good = folder.write("good.toml", configuration(&folder, to, ""));
-    let checked = proxy(&["--config", &good, "--check"]).success();
-    assert!(checked.said.contains("the configuration is good"), "{}", checked.said);
-    let (certs, to) = (path(&folder, "certs"), to.to_string());
-    proxy(&["--listen", ":443", "--to", &to, "--cert-dir", &certs, "--check"]).success();
-    for (name, text, expected) in [
-        ("key.toml", "worker = 2\n".to_owned(), "worker: no such key here; there are workers"),
-        ("syntax.toml", "workers = \n".to_owned(), "line 1: "),
-        (
-            "certificates.toml",
-            std::fs::read_to_string(&good).unwrap().replace("certs", "none"),
-            "listener[0].certificates: ",
-        ),
-    ] {
-        let file = folder.write(name, text);
-        // Started or checked: it is the same line.
-        for options in [["--config", &file, "--check"].as_slice(), &["--config", &file]] {
-            let refused = proxy(options);
-            let line = refused.failure().to_owned();
-            assert!(line.starts_with(&format!("{file}: {expected}")), "{line}");
-        }
+    let socket = UnixDatagram::bind(folder.file("notify")).unwrap();
+    socket.set_read_timeout(Some(LIMIT)).unwrap();
+    let file = folder.write("proxy.toml", configuration(&folder, backend("x"), ""));
+    let mut command = tercel();
+    command.env("NOTIFY_SOCKET", folder.file("notify")).env("WATCHDOG_USEC", "400000");
+    let mut proxy = Proxy::start_as(command, &["--config", &file]);
+    let mut told = String::new();
+    while told.matches("WATCHDOG=1").count() < 5 {
+        let mut message = [0; 256];
+        let length = socket.recv(&mut message).unwrap();
+        told.push_str(std::str::from_utf8(&message[..length]).unwrap());
     }
-    let missing = path(&folder, "missing.toml");
-    assert!(proxy(&["--config", &missing]).failure().starts_with(&missing));
-    // By the names of the options, where they are what was written.
-    let refused = proxy(&["--listen", "443", "--to", &to, "--cert-dir", &certs]);
-    assert!(refused.failure().starts_with("command line: --listen: "), "{refused:?}");
-}
-
-#[test]
-fn options_that_make_no_sense_are_another_status() {
-    let folder = folder();
-    let (certs, ca) = (path(&folder, "certs"), path(&folder, "ca.pem"));
-    let start = ["--listen", "127.0.0.1:0", "--to", "127.0.0.1:1"];
-    for more in [
-        [].as_slice(),
-        &["--colour"],
-        &["--cert", &ca],
-        &["--cert-dir", &certs, "--cert", &ca, "--key", &ca],
-        &["--cert-dir", &certs, "--config", &ca],
-        &["--cert-dir", &certs, "--workers", "many"],
-    ] {
-        let refused = proxy(&[&start, more].concat());
-        assert_eq!(refused.status, Some(2), "{refused:?}");
-    }
-}
-
-#[test]
-fn an_address_that_is_taken_is_named() {
-    let folder = folder();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let certs = path(&folder, "certs");
-    let options = ["--listen", &address, "--to", "127.0.0.1:1", "--cert-dir", &certs];
-    let refused = proxy(&options);
-    let line = refused.failure();
-    assert!(line.starts_with("command line: --listen: ") && line.contains(&address), "{line}");
-}
-
-#[test]
-fn a_hangup_reads_everything_again() {
-    let folder = folder();
-    let (one, two) = (backend("one"), backend("two"));
-    let file = folder.write("proxy.toml", configuration(&folder, one, ""));
-    let mut proxy = Proxy::start(&["--config", &file]);
-    let address = proxy.address("listener");
-    assert!(get(&folder, &address).ends_with("one"));
-    folder.write("proxy.toml", configuration(&folder, two, ""));
-    proxy.signal("-HUP");
-    proxy.wait_for("configuration read again", 1);
-    // Threads hear of it one by one.
-    let begun = Instant::now();
-    while !(0..8).all(|_| get(&folder, &address).ends_with("two")) {
-        assert!(begun.elapsed() < LIMIT);
-    }
-    // What is wrong is told, and what there was goes on.
-    folder.write("proxy.toml", configuration(&folder, one, "colour = 1"));
-    proxy.signal("-HUP");
-    proxy.wait_for("the configuration stays as it was", 1);
-    assert!(proxy.said().contains("listener[0].colour: no such key here"), "{}", proxy.said());
-    assert!(get(&folder, &address).ends_with("two"));
-    assert_eq!(proxy.child.try_wait().unwrap(), None);
-    proxy.signal("-INT");
-    assert_eq!(proxy.status(), Some(0));
-}
-
-/// There is no file for those in the queue, and nobody goes who could leave one.
-#[test]
-fn it_ends_in_time_also_where_no_more_can_be_accepted() {
-    let folder = folder();
-    for (drain, twice) in [(1, false), (600, true)] {
-        let text = configuration(&folder, backend("x"), "[timeouts]\nhandshake = 600");
-        let text = text.replace("drain = 20", &format!("drain = {drain}"));
-        let file = folder.write("proxy.toml", text);
-        let mut proxy = Proxy::start_with_files(64, &["--config", &file]);
-        let address = proxy.address("listener");
-        let _silent: Vec<_> = (0..200).map(|_| TcpStream::connect(&address).unwrap()).collect();
-        proxy.wait_for("no connection can be accepted", 1);
-        let begun = Instant::now();
-        proxy.signal("-TERM");
-        proxy.wait_for("no new connections", 1);
-        if twice {
-            proxy.signal("-TERM");
-        }
-        assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    }
-}
-
-#[test]
-fn it_ends_when_its_connections_have_or_at_the_second_word() {
-    let folder = folder();
-    for twice in [false, true] {
-        // Quiet connections of a protocol that is not known to be HTTP are never in the way of an answer.
-        let file = folder.write("proxy.toml", configuration(&folder, backend("x"), ""));
-        let mut proxy = Proxy::start(&["--config", &file, "--check"]);
-        assert_eq!(proxy.status(), Some(0));
-        let mut proxy = Proxy::start(&["--config", &file]);
-        let address = proxy.address("listener");
-        let ca = path(&folder, "ca.pem");
-        let mut client = tercel()
-            .args(["connect", &address, "--ca", &ca, "--name", "localhost", "--quiet"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (mut input, mut output) = (client.stdin.take().unwrap(), client.stdout.take().unwrap());
-        let mut ask = || {
-            input.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-            let mut answer = [0; 39];
-            output.read_exact(&mut answer).unwrap();
-            assert!(answer.ends_with(b"\r\n\r\nx"), "{}", String::from_utf8_lossy(&answer));
-        };
-        ask();
-        proxy.signal("-TERM");
-        proxy.wait_for("no new connections", 1);
-        ask();
-        assert_eq!(proxy.child.try_wait().unwrap(), None, "{}", proxy.said());
-        if twice {
-            proxy.signal("-TERM");
-            proxy.wait_for("ending at once", 1);
-        } else {
-            drop(input);
-        }
-        assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
-        let _ = client.kill();
-        client.wait().unwrap();
-    }
+    assert!(told.starts_with("READY=1\n"), "{told}");
+    proxy.signal("-TERM");
+    assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
 }

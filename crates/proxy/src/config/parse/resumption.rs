@@ -1,0 +1,104 @@
+//! How clients come back: `[resumption]` and `[resumption.store]`.
+//!
+//! Must not know: listeners. Next: the crate `tercel-fleet`, whose settings these are.
+
+use std::path::PathBuf;
+
+use tercel_fleet::{StoreSettings, TicketKeys};
+
+use crate::config::fault::Fault;
+use crate::config::keys::Keys;
+use crate::config::{Resumption, Tickets};
+
+pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
+    let words = [("off", Tickets::Off), ("own", Tickets::Own), ("shared", Tickets::Shared)];
+    let tickets = keys.word("tickets", &words)?.unwrap_or(Tickets::Own);
+    let file = keys.string("ticket_keys")?;
+    let lifetime = keys.seconds("ticket_lifetime", 60.0, 604_800.0)?;
+    let sessions = keys.word("sessions", &[("none", false), ("shared", true)])?;
+    let sessions = sessions.unwrap_or(false);
+    let guard = keys.word("guard", &[("own", false), ("shared", true)])?;
+    let capacity = keys.whole("guard_capacity", 1000, 100_000_000)?.unwrap_or(1_000_000);
+    let freshness_window = keys.whole("freshness_window", 2, 60)?.unwrap_or(60);
+    let name = keys.string("fleet")?;
+    let store = store(keys.table("store")?)?;
+    keys.finish()?;
+    if tickets != Tickets::Shared && file.is_some() {
+        return Err(keys.fault("ticket_keys", "is only for tickets = \"shared\""));
+    }
+    if store.is_none() {
+        let needs = [
+            (
+                "ticket_keys",
+                tickets == Tickets::Shared && file.is_none(),
+                "is missing, and so is a store",
+            ),
+            ("sessions", sessions, "need a store to share them in"),
+            ("guard", guard == Some(true), "needs a store to share it in"),
+        ];
+        if let Some((key, _, reason)) = needs.into_iter().find(|(_, needed, _)| *needed) {
+            return Err(keys.fault(key, reason));
+        }
+    }
+    let shared_guard = guard.unwrap_or(store.is_some());
+    let shares = tickets == Tickets::Shared || sessions || store.is_some();
+    let defaults = tercel_fleet::Settings::default();
+    let fleet = shares.then(|| tercel_fleet::Settings {
+        name: name.unwrap_or(defaults.name),
+        ticket_keys: match (tickets, file) {
+            (Tickets::Shared, Some(file)) => TicketKeys::File(file.into()),
+            (Tickets::Shared, None) => TicketKeys::Store,
+            _ => TicketKeys::Own,
+        },
+        ticket_lifetime: lifetime.unwrap_or(defaults.ticket_lifetime),
+        sessions,
+        early_data: 0,
+        freshness_window,
+        store,
+    });
+    let guard_capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+    let own_guard_is_meant = guard == Some(false);
+    Ok(Resumption {
+        tickets,
+        shared_guard,
+        own_guard_is_meant,
+        guard_capacity,
+        freshness_window,
+        fleet,
+    })
+}
+
+fn store(mut keys: Keys) -> Result<Option<StoreSettings>, Fault> {
+    let (url, secret) = (keys.string("url")?, keys.string("secret")?);
+    let mut store = StoreSettings::new("", "");
+    store.next_secret_file = keys.string("next_secret")?.map(PathBuf::from);
+    store.previous_secret_file = keys.string("previous_secret")?.map(PathBuf::from);
+    store.roots = keys.string("roots")?.map(PathBuf::from);
+    store.certificate = match (keys.string("certificate")?, keys.string("key")?) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
+        (Some(_), None) => return Err(keys.fault("key", "is missing for the certificate")),
+        (None, Some(_)) => return Err(keys.fault("certificate", "is missing for the key")),
+    };
+    if let Some(connections) = keys.whole("connections", 1, 64)? {
+        store.connections = usize::try_from(connections).unwrap_or(1);
+    }
+    if let Some(limit) = keys.seconds("time_limit", 0.001, 10.0)? {
+        store.time_limit = limit;
+    }
+    if let Some(limit) = keys.seconds("connect_time_limit", 0.001, 60.0)? {
+        store.connect_time_limit = limit;
+    }
+    if let Some(difference) = keys.seconds("clock_difference", 1.0, 60.0)? {
+        store.clock_difference = difference;
+    }
+    keys.finish()?;
+    match (url, secret) {
+        (None, None) if keys.was_empty() => Ok(None),
+        (None, _) => Err(keys.fault("url", "is missing")),
+        (_, None) => Err(keys.fault("secret", "is missing: the file of the fleet's secret")),
+        (Some(url), Some(secret)) => {
+            Ok(Some(StoreSettings { url, secret_file: secret.into(), ..store }))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Keys that a session remembers, judged again when it is resumed.
+//!
+//! Must not know: what a session looks like. Next: `../resumed_trust.rs`, the same for chains.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tercel::pki::{Refusal, RefusalReason};
+use tercel::wire::{HandshakeMessage, ProtocolVersion, ServerHello};
+use tercel::{ClientAuth, ClientConfig, Error, PeerIdentity, Policy, TrustedRawKeys, VerifyPeer};
+
+use super::{RAW, VERSIONS, client_of, public, raw, server_with};
+use crate::identity::{self, Kind, NAME};
+use crate::pair::{Pair, first_message};
+
+#[test]
+fn a_resumed_session_remembers_the_keys() {
+    for version in VERSIONS {
+        let client = client_of(Kind::P256, version)
+            .verify_resumed(true)
+            .credential(raw(Kind::Ed25519))
+            .build()
+            .unwrap();
+        let trusted = vec![public(Kind::Ed25519)];
+        let server = server_with([raw(Kind::P256)])
+            .client_raw_keys(ClientAuth::Required, trusted)
+            .build()
+            .unwrap();
+        for resumed in [false, true, true] {
+            let mut answer = Vec::new();
+            let mut ends = Pair::new(&client, &server, NAME)
+                .tap_to_client(|bytes| answer.extend_from_slice(bytes))
+                .connect()
+                .unwrap();
+            let (ours, theirs) = (&ends.client.connection.facts, &ends.server.connection.facts);
+            assert_eq!((ours.resumed, theirs.resumed), (resumed, resumed), "{version:?}");
+            // Said each time: silence would mean X.509. In TLS 1.3 it is said under protection.
+            if version == ProtocolVersion::TLS1_2 {
+                let body = first_message(&answer);
+                let hello = ServerHello::parse(&body).unwrap();
+                assert_eq!(hello.extensions.server_certificate_type, Some(RAW));
+            }
+            assert_eq!(ours.peer_raw_public_key, Some(public(Kind::P256)));
+            assert_eq!((ours.server_certificate_type, theirs.server_certificate_type), (RAW, RAW));
+            assert_eq!(theirs.peer_raw_public_key, Some(public(Kind::Ed25519)));
+            ends.talk();
+        }
+    }
+}
+
+#[test]
+fn a_stored_key_is_judged_again_as_a_chain_is() {
+    for version in VERSIONS {
+        let refuses = Arc::new(AtomicBool::new(false));
+        let client = ClientConfig::builder()
+            .verifier(Policy::Here(Arc::new(Fickle(refuses.clone()))))
+            .server_certificate_types(&[RAW])
+            .versions(&[version])
+            .verify_resumed(true)
+            .build()
+            .unwrap();
+        let server = server_with([raw(Kind::P256)]).build().unwrap();
+        for resumed in [false, true] {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            assert_eq!(ends.client.connection.facts.resumed, resumed, "{version:?}");
+            ends.talk();
+        }
+        // Refused now: a full handshake, which then fails for the same reason.
+        refuses.store(true, Ordering::SeqCst);
+        let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
+        let refused = Error::Refused(RefusalReason::UntrustedRawKey);
+        assert_eq!(failure.client, Some(refused), "{version:?}");
+    }
+}
+
+/// Trusts every key until it is told not to.
+struct Fickle(Arc<AtomicBool>);
+
+impl VerifyPeer for Fickle {
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        if !self.0.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        TrustedRawKeys::new(vec![public(Kind::P384)]).unwrap().verify_peer(identity)
+    }
+}
+
+#[test]
+fn a_key_no_longer_trusted_is_not_resumed() {
+    for version in VERSIONS {
+        let store = std::sync::Arc::new(tercel::MemoryStore::new(100));
+        let client =
+            identity::client().versions(&[version]).credential(raw(Kind::P384)).build().unwrap();
+        let server = |kind| {
+            let store = std::sync::Arc::clone(&store);
+            let trusted = vec![public(kind)];
+            let server = identity::server().session_store(Policy::Here(store));
+            server.client_raw_keys(ClientAuth::Required, trusted).build().unwrap()
+        };
+        Pair::new(&client, &server(Kind::P384), NAME).connect().unwrap().talk();
+        let failure = Pair::new(&client, &server(Kind::P521), NAME).connect().unwrap_err();
+        assert_eq!(failure.server, Some(Error::Refused(RefusalReason::UntrustedRawKey)));
+    }
+}

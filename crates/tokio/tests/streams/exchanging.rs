@@ -1,0 +1,107 @@
+//! Early data that is answered while the handshake is under way.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tercel::{EarlyData, Facts, Handshake, Next, Opened, Policy, Received};
+use tercel_tokio::{Acceptor, EarlyExchange};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf, duplex};
+
+use crate::early::Always;
+use crate::support::{client, join, name, server};
+
+/// Answers all that it takes with as much of this, unless it gives everything back.
+#[derive(Default)]
+struct Answering {
+    gives_back: bool,
+    taken: Vec<u8>,
+    unanswered: usize,
+    told: Option<(Option<String>, bool, EarlyData)>,
+}
+
+impl EarlyExchange for Answering {
+    fn take(&mut self, facts: &Facts, piece: Vec<u8>) -> Option<Vec<u8>> {
+        self.told = Some((facts.server_name.clone(), facts.resumed, facts.early_data));
+        if self.gives_back {
+            return Some(piece);
+        }
+        self.unanswered += piece.len();
+        self.taken.extend(piece);
+        None
+    }
+
+    fn poll_answer(&mut self, _: &mut Context<'_>, answer: &mut ReadBuf<'_>) -> Poll<()> {
+        if self.unanswered == 0 {
+            return Poll::Pending;
+        }
+        let count = self.unanswered.min(answer.remaining());
+        answer.put_slice(&vec![b'a'; count]);
+        self.unanswered -= count;
+        Poll::Ready(())
+    }
+}
+
+#[tokio::test]
+async fn an_answer_comes_before_the_client_has_finished() {
+    const EARLY: usize = 40_000;
+    let client = client().early_data(true).build().unwrap();
+    let guard = Policy::Here(Arc::new(Always) as Arc<_>);
+    let server = server().early_data(50_000, guard).build().unwrap();
+    for gives_back in [false, true] {
+        let (mut near, mut far) = join(duplex(1 << 16), client.clone(), server.clone()).await;
+        far.write_all(b"x").await.unwrap();
+        near.read_exact(&mut [0]).await.unwrap();
+
+        // Narrower than what goes through.
+        let (mut near, far) = duplex(10_000);
+        let acceptor = Acceptor::new(server.clone());
+        let accepted = tokio::spawn(async move {
+            let mut answering = Answering { gives_back, ..Answering::default() };
+            let mut stream = acceptor.accept_exchanging(far, &mut answering).await.unwrap();
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).await.unwrap();
+            (answering, stream.take_early_data(), rest)
+        });
+        let mut handshake = Handshake::client(client.clone(), name());
+        let (mut received, mut out) = (Received::new(), Vec::new());
+        assert!(matches!(handshake.advance(&mut received, &mut out), Ok(Next::Receive)));
+        handshake.early_sender().unwrap().seal_to(&[b'e'; EARLY], &mut out).unwrap();
+        let mut connection = loop {
+            near.write_all(&std::mem::take(&mut out)).await.unwrap();
+            let count = near.read(received.spare()).await.unwrap();
+            received.filled(count);
+            match handshake.advance(&mut received, &mut out).unwrap() {
+                Next::Connected(connection) => break connection,
+                Next::Receive => {}
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(connection.facts.early_data, EarlyData::Accepted);
+        // The client's Finished is in `out`, and stays there for now.
+        let mut read = 0;
+        while read < EARLY && !gives_back {
+            match connection.receiver.open(&mut received).unwrap() {
+                Opened::Data(data) => {
+                    assert!(data.iter().all(|byte| *byte == b'a'));
+                    read += data.len();
+                }
+                Opened::More => {
+                    let count = near.read(received.spare()).await.unwrap();
+                    assert!(count > 0);
+                    received.filled(count);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(!accepted.is_finished());
+        connection.sender.seal_to(b"late", &mut out).unwrap();
+        connection.sender.close(&mut out).unwrap();
+        near.write_all(&out).await.unwrap();
+        let (answering, kept, rest) = accepted.await.unwrap();
+        assert_eq!(rest, b"late");
+        let (taken, kept) = (answering.taken.len(), kept.len());
+        assert_eq!((taken, kept), if gives_back { (0, EARLY) } else { (EARLY, 0) });
+        let told = answering.told.unwrap();
+        assert_eq!(told, (Some("server.example".to_owned()), true, EarlyData::Accepted));
+    }
+}
