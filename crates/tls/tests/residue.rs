@@ -20,9 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use identity::{NAME, client, server};
 use pair::{Ends, Pair};
 use tercel::pki::Roots;
-use tercel::wire::{CipherSuite, ProtocolVersion};
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{ClientConfigBuilder, KeyLog, MemoryStore, Policy, ServerConfigBuilder};
-use tercel_crypto::{HashAlgorithm, Prk};
+use tercel_crypto::{Hash, HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, Prk, deterministic};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -95,6 +95,34 @@ fn nothing_is_left_of_a_handshake_that_failed() {
     Pair::new(&client, &server, NAME).connect().unwrap_err();
     assert!(!log.masked().is_empty());
     assert_eq!(log.found(|_| true), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_left_of_the_private_keys_of_many_shares() {
+    let _alone = alone();
+    // The server passes over all but the last.
+    let groups = [NamedGroup::SECP384R1, NamedGroup::SECP256R1, NamedGroup::X25519];
+    let client = client().groups(&groups).key_shares(&groups).build().unwrap();
+    let server = server().groups(&[NamedGroup::X25519]).build().unwrap();
+    let (log, mut sent) = (Log::default(), Vec::new());
+    let seed = 0x5eed_u64;
+    let ends = deterministic::with_seed(seed, || {
+        let tap = |bytes: &mut Vec<u8>| sent.extend_from_slice(bytes);
+        Pair::new(&client, &server, NAME).tap_to_server(tap).connect().unwrap()
+    });
+    assert_eq!(ends.client.connection.facts.group, Some(NamedGroup::X25519));
+    // All that was drawn; what the client sent tells which of it was its private key.
+    for count in 0..100_u64 {
+        let drawn =
+            Hash::digest(HashAlgorithm::Sha256, &[&seed.to_be_bytes(), &count.to_be_bytes()]);
+        let pair = KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &drawn).unwrap();
+        if sent.windows(32).any(|place| place == pair.public_share()) {
+            log.keep("private key", &drawn);
+        }
+    }
+    assert_eq!(log.masked().len(), 1);
+    assert_eq!(log.found(|_| true), Vec::<String>::new());
+    drop(ends);
 }
 
 #[test]

@@ -165,13 +165,14 @@ impl KeyExchange {
         Some((classic, self.0.share.get(place)?))
     }
 
-    /// Agrees with the peer's response.
+    /// Agrees with the peer's response. The key pair is to be dropped then, and where it lies: what is moved leaves its
+    /// bytes behind.
     ///
     /// # Errors
     ///
     /// [`CryptoError::InvalidShare`] for a response of a wrong length, a point that is not on the
     /// curve or not uncompressed, or an all-zero X25519 secret.
-    pub fn agree(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
+    pub fn agree(&self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
         let parts = self.0.algorithm.parts();
         let kem_len = parts.kem.map_or(0, Kem::ciphertext_len);
         let peer = parts.split(peer_share, kem_len)?;
@@ -191,7 +192,7 @@ impl KeyExchange {
     /// # Errors
     ///
     /// As [`Self::agree`]; [`CryptoError::InvalidShare`] too if there is no classic half.
-    pub fn agree_classic(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
+    pub fn agree_classic(&self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
         let parts = self.0.algorithm.parts();
         let (Some(classic), Some(key)) = (parts.classic, &self.0.classic) else {
             return Err(CryptoError::InvalidShare);

@@ -25,6 +25,8 @@ impl Offer {
     ) -> Result<(), Error> {
         self.exchange = None;
         self.further_exchanges.clear();
+        // Room from the start: what grows leaves private keys behind.
+        self.further_exchanges.reserve_exact(groups.len().saturating_sub(1));
         let algorithms = groups.iter().filter_map(|group| group::algorithm(*group));
         let length = algorithms.clone().map(KeyExchangeAlgorithm::client_share_len).sum();
         // One share of any group has room on the stack.
@@ -88,23 +90,29 @@ impl Offer {
         if !self.has_share(config, group) {
             return Err(Peer::WrongGroup.into());
         }
+        let shared = self.agree_with(config, group, server_share);
+        // Used up, and wiped where they are: what is taken out leaves its bytes behind.
+        self.exchange = None;
+        self.further_exchanges.clear();
+        shared
+    }
+
+    fn agree_with(
+        &self,
+        config: &ClientConfig,
+        group: NamedGroup,
+        server_share: &[u8],
+    ) -> Result<SharedSecret, Error> {
         let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
-        let whole = |exchange: &KeyExchange| exchange.algorithm() == algorithm;
-        let first = self.exchange.take();
-        let mut half = None;
-        for exchange in first.into_iter().chain(core::mem::take(&mut self.further_exchanges)) {
-            if whole(&exchange) {
-                return exchange.agree(server_share).map_err(bad_share);
-            }
-            let classic = exchange.algorithm().classic();
-            if classic.is_some_and(|(classic, _)| classic == algorithm)
-                && config.common.groups.contains(&group)
-            {
-                half = Some(exchange);
-            }
+        let exchanges = || self.exchange.iter().chain(&self.further_exchanges);
+        if let Some(whole) = exchanges().find(|exchange| exchange.algorithm() == algorithm) {
+            return whole.agree(server_share).map_err(bad_share);
         }
-        let exchange = half.ok_or(Peer::WrongGroup)?;
-        exchange.agree_classic(server_share).map_err(bad_share)
+        let is_half = |exchange: &&KeyExchange| {
+            exchange.algorithm().classic().is_some_and(|(classic, _)| classic == algorithm)
+        };
+        let half = exchanges().find(is_half).filter(|_| config.common.groups.contains(&group));
+        half.ok_or(Peer::WrongGroup)?.agree_classic(server_share).map_err(bad_share)
     }
 }
 
