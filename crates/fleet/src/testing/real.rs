@@ -183,10 +183,10 @@ async fn a_server_that_may_evict_admits_no_early_data() {
 #[tokio::test]
 async fn a_replica_and_a_part_of_a_cluster_are_away() {
     let folder = Folder::new();
-    let bus = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
+    let bus = free_port().unwrap().to_string();
     let cluster = ["--cluster-enabled", "yes", "--cluster-port", &bus];
     for options in [&["--replicaof", "127.0.0.1", "1"][..], &cluster] {
-        let Some(real) = Real::start(options).await else { return };
+        let Some(real) = Real::start(options) else { return };
         for shares in [Shares::Tickets, Shares::Sessions] {
             let fleet = crate::Fleet::connect(&settings(&real.url(), &folder, shares)).unwrap();
             assert!(!fleet.reached(Duration::from_millis(500)).await, "{options:?}");
