@@ -5,6 +5,8 @@
 //!
 //! Nothing in here branches on a word or makes an address of one.
 
+use core::hint::black_box;
+
 use super::Lane;
 use crate::backend::memory::{Word, wipe_words};
 
@@ -93,16 +95,16 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(lanes: &mut [Lane]) 
         columns.copy_from_slice(&V::transpose(rows));
     }
     let after = eighty_rounds(state, &mut schedule);
-    for (sum, word) in state.iter_mut().zip(after) {
-        *sum = sum.add(word);
-    }
-    for (group, columns) in state.chunks_exact(N).enumerate() {
+    // Taken from the lanes again: to keep them over all rounds would be to leave a copy on the stack.
+    let lanes = black_box(lanes);
+    for (group, columns) in after.chunks_exact(N).enumerate() {
         let mut rows = [zero; N];
         rows.copy_from_slice(columns);
         for (lane, row) in lanes.iter_mut().zip(V::transpose(rows)) {
-            let mut words = [0; N];
-            row.store(&mut words);
-            lane.state[group * N..][..N].copy_from_slice(&words);
+            let words = part_mut(&mut lane.state, group);
+            // SAFETY: the caller's promise.
+            let before = unsafe { V::load(words) };
+            before.add(row).store(words);
         }
     }
     wipe_words(&mut schedule);
@@ -112,6 +114,11 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(lanes: &mut [Lane]) 
 #[inline(always)]
 fn part<T, const N: usize>(words: &[T], group: usize) -> &[T; N] {
     words[group * N..].first_chunk().expect("a lane is a whole number of groups")
+}
+
+#[inline(always)]
+fn part_mut<T, const N: usize>(words: &mut [T], group: usize) -> &mut [T; N] {
+    words[group * N..].first_chunk_mut().expect("a lane is a whole number of groups")
 }
 
 /// Steps 1 to 3 of FIPS 180-4 6.4.2. The schedule `w` holds the sixteen words that are needed next.
