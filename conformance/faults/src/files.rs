@@ -4,6 +4,7 @@
 //! Must not know: what the others do. Next: `phase.rs`.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -27,6 +28,8 @@ pub(crate) fn run(
     roots: &Roots,
 ) -> Result<Line> {
     let (mut proxy, target) = setting.start_another("few-files", few(FILES))?;
+    // Its threads open what they need in their own time.
+    thread::sleep(Duration::from_secs(2));
     let files_before = proxy.vitals()?.files;
     let means = means.at(target);
     // They may have to wait in the queue until others have had their time.
@@ -58,7 +61,8 @@ pub(crate) fn run(
         let open = proxy.metrics().map_or(1, |now| Counts::of(&now).open);
         files <= files_before && open == 0
     });
-    line.faults.extend(back.err().map(|error| error.to_string()));
+    let now = proxy.vitals().map_or(usize::MAX, |vitals| vitals.files);
+    line.faults.extend(back.err().map(|error| format!("{error}: {now}, {files_before} before")));
     if let Some(status) = proxy.process().ended()? {
         line.faults.push(format!("the terminator ended: {status}"));
     }

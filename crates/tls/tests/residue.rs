@@ -20,9 +20,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use identity::{NAME, client, server};
 use pair::{Ends, Pair};
 use tercel::pki::Roots;
-use tercel::wire::{CipherSuite, ProtocolVersion};
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{ClientConfigBuilder, KeyLog, MemoryStore, Policy, ServerConfigBuilder};
-use tercel_crypto::{HashAlgorithm, Prk};
+use tercel_crypto::deterministic::with_seed;
+use tercel_crypto::{Hash, HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, Prk};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -95,6 +96,36 @@ fn nothing_is_left_of_a_handshake_that_failed() {
     Pair::new(&client, &server, NAME).connect().unwrap_err();
     assert!(!log.masked().is_empty());
     assert_eq!(log.found(|_| true), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_left_of_key_pairs_that_were_offered() {
+    const SEED: u64 = 20;
+    const X25519: NamedGroup = NamedGroup::X25519;
+    let _alone = alone();
+    let groups = [NamedGroup::SECP256R1, NamedGroup::SECP384R1, X25519];
+    let client = client().groups(&groups).key_shares(&groups).build().unwrap();
+    // Used, and in vain.
+    for chosen in [X25519, NamedGroup::SECP256R1] {
+        let server = server().groups(&[chosen]).build().unwrap();
+        let (log, mut hello) = (Log::default(), Vec::new());
+        let pair =
+            Pair::new(&client, &server, NAME).tap_to_server(|bytes| hello.extend_from_slice(bytes));
+        let ends = with_seed(SEED, || pair.connect().unwrap());
+        assert_eq!(ends.client.connection.facts.group, Some(chosen));
+        // One of these was drawn for it.
+        for drawn in 0..100_u64 {
+            let parts: [&[u8]; 2] = [&SEED.to_be_bytes(), &drawn.to_be_bytes()];
+            let private = Hash::digest(HashAlgorithm::Sha256, &parts);
+            let key = KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &private).unwrap();
+            if hello.windows(32).any(|piece| piece == key.public_share()) {
+                log.keep("key pair", &private);
+            }
+        }
+        assert_eq!(log.masked().len(), 1);
+        drop(ends);
+        assert_eq!(log.found(|_| true), Vec::<String>::new(), "{chosen:?}");
+    }
 }
 
 #[test]

@@ -172,6 +172,16 @@ impl KeyExchange {
     /// [`CryptoError::InvalidShare`] for a response of a wrong length, a point that is not on the
     /// curve or not uncompressed, or an all-zero X25519 secret.
     pub fn agree(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
+        self.agree_in_place(peer_share)
+    }
+
+    /// As [`Self::agree`], for a key pair that lies where nobody wipes what was moved away: it is to be dropped there
+    /// afterwards, and not to be used again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::agree`].
+    pub fn agree_in_place(&self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
         let parts = self.0.algorithm.parts();
         let kem_len = parts.kem.map_or(0, Kem::ciphertext_len);
         let peer = parts.split(peer_share, kem_len)?;
@@ -192,6 +202,15 @@ impl KeyExchange {
     ///
     /// As [`Self::agree`]; [`CryptoError::InvalidShare`] too if there is no classic half.
     pub fn agree_classic(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
+        self.agree_classic_in_place(peer_share)
+    }
+
+    /// As [`Self::agree_classic`] and [`Self::agree_in_place`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::agree_classic`].
+    pub fn agree_classic_in_place(&self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
         let parts = self.0.algorithm.parts();
         let (Some(classic), Some(key)) = (parts.classic, &self.0.classic) else {
             return Err(CryptoError::InvalidShare);

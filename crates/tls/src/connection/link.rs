@@ -1,4 +1,5 @@
-//! What the two halves of a connection share: one block of memory, with an atomic word and the keys of each.
+//! What the two halves of a connection share: one block of memory, with an atomic word, the keys of each, and where its
+//! session is kept.
 //!
 //! The receiver sets bits of the word, the sender acts on them before its next record. Keys stay in their place from
 //! the first to the last, whatever is moved around them: a move would leave a copy behind. Each half reaches its own
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tercel_wire::AlertDescription;
 
 use crate::keys::direction::Keys;
+use crate::session::stored::StoredSession;
 
 /// Shared by sender and receiver.
 #[derive(Clone, Default)]
@@ -21,6 +23,8 @@ struct Shared {
     word: AtomicU32,
     write: Mutex<Option<Keys>>,
     read: Mutex<Option<Keys>>,
+    /// TLS 1.2: for a session that lies in a store. Either half may have to say that it is to be forgotten.
+    stored: Mutex<Option<Arc<StoredSession>>>,
 }
 
 /// The place of one half's keys, if it has any. They are wiped with it, whatever becomes of the other half.
@@ -70,7 +74,6 @@ const PEER_CLOSED: u32 = 2;
 const FAILED: u32 = 4;
 const ALERT_PRESENT: u32 = 8;
 const UPDATE_AWAITED: u32 = 16;
-const ABORTED: u32 = 32;
 const ALERT_SHIFT: u32 = 8;
 
 /// What a connection goes on with elsewhere.
@@ -97,9 +100,23 @@ impl Link {
         self.0.word.fetch_or(FAILED | alert, Ordering::Release);
     }
 
-    /// The application had a fatal alert sent.
-    pub(crate) fn abort(&self) {
-        self.0.word.fetch_or(ABORTED, Ordering::Release);
+    /// Has the session forgotten if this connection ends with a fatal alert. RFC 5246 7.2.2
+    pub(crate) fn forget_on_alert(&self, session: Arc<StoredSession>) {
+        *self.stored() = Some(session);
+    }
+
+    /// The connection ends with a fatal alert, which takes its session along. RFC 5246 7.2.2
+    #[cold]
+    pub(crate) fn forget_session(&self) {
+        let session = self.stored().take();
+        // A store may take its time, and nobody is to wait for that here.
+        if let Some(session) = session {
+            session.forget();
+        }
+    }
+
+    fn stored(&self) -> MutexGuard<'_, Option<Arc<StoredSession>>> {
+        self.0.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// We asked the peer for a key update.
@@ -154,11 +171,6 @@ impl Signals {
     /// Those that a connection goes on with.
     pub(crate) fn lasting(self) -> u32 {
         self.0 & LASTING
-    }
-
-    /// Whether the application had a fatal alert sent.
-    pub(crate) fn aborted(self) -> bool {
-        self.0 & ABORTED != 0
     }
 
     /// `Some` if the receiver failed: with the alert to send, if any.

@@ -4,10 +4,10 @@
 //! Must not know: how a key is made. Next: `keys/direction.rs`, `record/protection.rs`.
 
 use super::Connection;
+use super::link::KeyCell;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use crate::error::{Error, Local};
-use crate::keys::direction::Keys;
 use crate::record::protection::Protection;
 
 impl Connection {
@@ -29,7 +29,7 @@ impl Sender {
     /// The key is at hand afterwards.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.sealer.protection_mut(), || made_again(self.keys.get().as_ref()))
+        wake(self.sealer.protection_mut(), || made_again(&self.keys))
     }
 }
 
@@ -46,7 +46,7 @@ impl Receiver {
     /// The key is at hand afterwards.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.opener.protection_mut(), || made_again(self.post.keys().as_ref()))
+        wake(self.opener.protection_mut(), || made_again(&self.post.keys))
             .map_err(|error| self.fail(error))
     }
 }
@@ -72,7 +72,7 @@ fn wake(
 }
 
 #[cold]
-fn made_again(keys: Option<&Keys>) -> Result<Protection, Error> {
+fn made_again<const WRITES: bool>(keys: &KeyCell<WRITES>) -> Result<Protection, Error> {
     // Where there is a key to let go, there is what it was made of.
-    keys.ok_or(Local::Failed)?.protection()
+    keys.get().as_ref().ok_or(Local::Failed)?.protection()
 }

@@ -5,7 +5,7 @@
 //! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller;
 //! [`super::authentication`].
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 
 use tercel_pki::Refusal;
 use tercel_wire::{
@@ -23,7 +23,6 @@ use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
-use crate::session::stored::StoredSession;
 
 /// The receiver's state apart from keys.
 pub(crate) struct PostHandshake {
@@ -35,8 +34,6 @@ pub(crate) struct PostHandshake {
     pub(super) tickets: Option<Box<TicketTaker>>,
     /// Where certificates may be asked for.
     pub(super) authentication: Option<Box<Authentication>>,
-    /// TLS 1.2: for a session that lies in a store.
-    pub(super) stored: Option<Arc<StoredSession>>,
     pub(super) joiner: Joiner,
     pub(super) updates: u64,
     pub(super) updates_in_a_row: u8,
@@ -66,7 +63,6 @@ impl PostHandshake {
             keys,
             tickets,
             authentication,
-            stored: None,
             joiner: Joiner::default(),
             updates: 0,
             updates_in_a_row: 0,

@@ -3,8 +3,6 @@
 //! Must not know: sockets, and the sender but for one atomic word. What is not application data goes
 //! to [`super::post_handshake`]. Next: [`super::sender`].
 
-use std::sync::Arc;
-
 use tercel_wire::ContentType;
 
 use super::authentication::Event;
@@ -15,7 +13,6 @@ use super::link::Link;
 use super::post_handshake::{After, PostHandshake};
 use crate::error::Error;
 use crate::record::opener::{OpenedInto, Opener};
-use crate::session::stored::StoredSession;
 
 /// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
 pub struct Receiver {
@@ -186,18 +183,6 @@ impl Receiver {
         crate::record::limits::MAX_PROTECTED_TLS12
     }
 
-    /// Has the session forgotten if this connection ends with a fatal alert. RFC 5246 7.2.2
-    pub(crate) fn forget_on_alert(&mut self, session: Option<Arc<StoredSession>>) {
-        self.post.stored = session;
-    }
-
-    #[cold]
-    fn forget_session(&mut self) {
-        if let Some(session) = self.post.stored.take() {
-            session.forget();
-        }
-    }
-
     pub(crate) fn post_mut(&mut self) -> &mut PostHandshake {
         &mut self.post
     }
@@ -261,17 +246,8 @@ impl Receiver {
     pub(super) fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
         self.link().fail(error.alert());
-        self.forget_session();
+        self.link().forget_session();
         error
-    }
-}
-
-impl Drop for Receiver {
-    /// Of an alert that the application has the sender send, nobody else learns. RFC 5246 7.2.2
-    fn drop(&mut self) {
-        if self.link().signals().aborted() {
-            self.forget_session();
-        }
     }
 }
 

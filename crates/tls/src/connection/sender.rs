@@ -218,7 +218,7 @@ impl Sender {
     /// If a cryptographic operation fails.
     pub fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.state == State::Open {
-            self.link().abort();
+            self.link().forget_session();
             self.alert(AlertLevel::FATAL, alert, out)?;
         }
         Ok(())

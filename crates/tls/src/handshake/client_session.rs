@@ -138,9 +138,16 @@ pub(crate) fn keep(
     session: Option<Box<Session>>,
 ) -> Result<(), Error> {
     let (Some(store), Some(session)) = (&config.resumption.store, session) else { return Ok(()) };
-    flow.forget_on_alert(StoredSession::of_client(&session, store, to))?;
-    let expires = session.expires();
-    store.put_session(to, ClientSession::new(session), expires);
+    let stored = StoredSession::of_client(&session, store, to);
+    flow.forget_on_alert(Arc::clone(&stored))?;
+    // While it was here, another connection of it may have ended.
+    if !stored.is_forgotten() {
+        let expires = session.expires();
+        store.put_session(to, ClientSession::new(session), expires);
+        if stored.is_forgotten() {
+            stored.forget();
+        }
+    }
     Ok(())
 }
 

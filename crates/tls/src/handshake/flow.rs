@@ -158,11 +158,11 @@ impl Line {
         }
     }
 
-    fn forget_on_alert(&mut self, session: Arc<StoredSession>) {
+    fn forget_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.forget_on_alert(session),
             #[cfg(test)]
-            Self::Script(_) => {}
+            Self::Script(_) => Ok(()),
         }
     }
 
@@ -255,11 +255,13 @@ impl Flow {
     /// Has the session forgotten if the connection, made or still to be made, ends with a fatal alert. RFC 5246 7.2.2
     pub(crate) fn forget_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
         let post = self.post()?;
-        match &mut post.connection {
-            Some(connection) => connection.receiver.forget_on_alert(Some(session)),
+        match &post.connection {
+            Some(connection) => {
+                connection.sender.link().forget_on_alert(session);
+                Ok(())
+            }
             None => post.line.forget_on_alert(session),
         }
-        Ok(())
     }
 
     /// Keeps the details of a refusal for the application and gives the error to end with.

@@ -47,8 +47,6 @@ pub(crate) struct Records {
     window: Window,
     change_cipher_specs: u8,
     warnings_in_a_row: u8,
-    /// TLS 1.2: for a session that is being resumed.
-    stored: Option<Arc<StoredSession>>,
     /// While the coroutine runs, the caller's buffer.
     out: Vec<u8>,
     /// Where in it a record begins that is not sealed yet: behind its header are the messages sent last, for those of
@@ -97,7 +95,6 @@ impl Records {
             window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
-            stored: None,
             out: Vec::new(),
             begun: None,
         }
@@ -343,14 +340,15 @@ impl Records {
     }
 
     /// Has the session forgotten if this ends with a fatal alert, also once it is a connection. RFC 5246 7.2.2
-    pub(crate) fn forget_on_alert(&mut self, session: Arc<StoredSession>) {
-        self.stored = Some(session);
+    pub(crate) fn forget_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
+        at_hand(&mut self.sender)?.link().forget_on_alert(session);
+        Ok(())
     }
 
     /// Any connection that ends with a fatal alert takes its session along. RFC 5246 7.2.2
-    fn forget_session(&mut self) {
-        if let Some(session) = self.stored.take() {
-            session.forget();
+    fn forget_session(&self) {
+        if let Some(sender) = &self.sender {
+            sender.link().forget_session();
         }
     }
 
@@ -375,11 +373,9 @@ impl Records {
             established.requesting.map(|context| CertificateRequester::new(context.of(link)));
         let mut post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
         post.tolerate_truncation = established.tolerate_truncation;
-        let mut receiver = Receiver::new(opener, post);
-        receiver.forget_on_alert(self.stored.take());
         Ok(Connection {
             sender,
-            receiver,
+            receiver: Receiver::new(opener, post),
             facts: established.facts,
             exporter: established.exporter,
             early_exporter: established.early_exporter,

@@ -39,7 +39,8 @@ pub trait ClientSessionStore: Send + Sync {
 
     /// Forgets all sessions of `key`, as after a fatal alert on a connection of one of them. RFC 5246 7.2.2
     ///
-    /// By default they are taken, one after the other.
+    /// By default they are taken, one after the other: a store that hands out what was put for another key needs a
+    /// way of its own, or it loses that too.
     fn remove(&self, key: &ClientSessionKey) {
         // At the beginning of all time nothing has expired; who has no end to give is asked no more than that.
         let beginning = UnixTime::since_unix_epoch(Duration::ZERO);

@@ -2,9 +2,10 @@
 //! RFC 5246 7.2.2
 //!
 //! One for all connections of a session that is kept as a value. Must not know: which alert, and who sent it. Next:
-//! `connection/post_handshake.rs`, which holds this for as long as a connection can fail.
+//! `connection/link.rs`, which holds this for as long as a connection can fail.
 
 use core::ptr::addr_eq;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::client_store::{ClientSessionKey, ClientSessionStore};
@@ -12,7 +13,13 @@ use super::state::Session;
 use super::store::SessionStore;
 
 /// A session's store, which may go before its connections do, and its name there.
-pub(crate) enum StoredSession {
+pub(crate) struct StoredSession {
+    place: Place,
+    /// Whether a connection of it ended with a fatal alert.
+    forgotten: AtomicBool,
+}
+
+enum Place {
     OfServer {
         store: Weak<dyn SessionStore>,
         id: [u8; 32],
@@ -31,10 +38,12 @@ impl StoredSession {
         store: &Arc<dyn SessionStore>,
         id: [u8; 32],
     ) -> Arc<Self> {
-        let place = || Arc::new(Self::OfServer { store: Arc::downgrade(store), id });
+        let place = || Self::at(Place::OfServer { store: Arc::downgrade(store), id });
         let noted = session.stored.get_or_init(place);
-        match &**noted {
-            Self::OfServer { store: there, .. } if addr_eq(there.as_ptr(), Arc::as_ptr(store)) => {
+        match &noted.place {
+            Place::OfServer { store: there, id: known }
+                if addr_eq(there.as_ptr(), Arc::as_ptr(store)) && *known == id =>
+            {
                 Arc::clone(noted)
             }
             // One store may stand in front of another, and not for as long.
@@ -48,25 +57,38 @@ impl StoredSession {
         store: &Arc<dyn ClientSessionStore>,
         key: &ClientSessionKey,
     ) -> Arc<Self> {
-        let place = || Arc::new(Self::OfClient { store: Arc::downgrade(store), key: key.clone() });
+        let place = || Self::at(Place::OfClient { store: Arc::downgrade(store), key: key.clone() });
         let noted = session.stored.get_or_init(place);
-        match &**noted {
-            Self::OfClient { store: there, .. } if addr_eq(there.as_ptr(), Arc::as_ptr(store)) => {
+        match &noted.place {
+            Place::OfClient { store: there, key: known }
+                if addr_eq(there.as_ptr(), Arc::as_ptr(store)) && known == key =>
+            {
                 Arc::clone(noted)
             }
             _ => place(),
         }
     }
 
+    fn at(place: Place) -> Arc<Self> {
+        Arc::new(Self { place, forgotten: AtomicBool::new(false) })
+    }
+
+    /// Whether it was to be forgotten: a connection that has taken it out of its store may not put it back.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.forgotten.load(Ordering::SeqCst)
+    }
+
     /// Has it forgotten.
     pub(crate) fn forget(&self) {
-        match self {
-            Self::OfServer { store, id } => {
+        // First: who puts it back looks afterwards.
+        self.forgotten.store(true, Ordering::SeqCst);
+        match &self.place {
+            Place::OfServer { store, id } => {
                 if let Some(store) = store.upgrade() {
                     store.remove(id);
                 }
             }
-            Self::OfClient { store, key } => {
+            Place::OfClient { store, key } => {
                 if let Some(store) = store.upgrade() {
                     store.remove(key);
                 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
-    ClientConfig, ClientMemoryStore, ClientSessionKey, ClientSessionStore, Error, MemoryStore,
-    Peer, Policy, ServerConfig, SessionStore, Side,
+    ClientConfig, ClientMemoryStore, ClientSessionKey, ClientSessionStore, Connection, Error,
+    MemoryStore, Peer, Policy, ServerConfig, SessionStore, Side,
 };
 
 use crate::identity::{NAME, client, server};
@@ -211,6 +211,45 @@ fn a_handshake_that_fails_in_the_end_leaves_no_session() {
     });
     assert_eq!(pair.connect().unwrap_err().server, Some(Peer::BadRecordMac.into()));
     assert!(counting.0.lock().unwrap().is_empty());
+}
+
+#[test]
+fn who_sends_an_alert_forgets_at_once_whatever_becomes_of_the_other_half() {
+    for (side, receiver_goes_first) in
+        [(Side::Client, false), (Side::Client, true), (Side::Server, false), (Side::Server, true)]
+    {
+        let (client, server) = match side {
+            Side::Client => (
+                tls12(Arc::new(ClientMemoryStore::default())),
+                with_store(Arc::new(Unforgetting::new())),
+            ),
+            Side::Server => (stubborn(), with_store(Arc::new(MemoryStore::new(10)))),
+        };
+        let ends = Pair::new(&client, &server, NAME).connect().unwrap();
+        let end = if side == Side::Client { ends.client } else { ends.server };
+        let Connection { mut sender, receiver, .. } = end.connection;
+        let kept = (!receiver_goes_first).then_some(receiver);
+        sender.abort(AlertDescription::INTERNAL_ERROR, &mut Vec::new()).unwrap();
+        assert!(!visit(&client, &server), "{side:?} {receiver_goes_first}");
+        drop(kept);
+    }
+}
+
+#[test]
+fn a_client_does_not_put_back_what_was_forgotten_meanwhile() {
+    let client = tls12(Arc::new(ClientMemoryStore::default()));
+    let server = with_store(Arc::new(Unforgetting::new()));
+    let mut first = Some(Pair::new(&client, &server, NAME).connect().unwrap());
+    let second = Pair::new(&client, &server, NAME)
+        .tap_to_server(|_| {
+            if let Some(first) = first.take() {
+                Ending::Damage(Side::Client).come(first);
+            }
+        })
+        .connect()
+        .unwrap();
+    assert!(second.client.connection.facts.resumed, "it was taken before");
+    assert!(!visit(&client, &server));
 }
 
 /// A client's store that hands out the last session again and again.

@@ -33,6 +33,7 @@ pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
         Padding::None => 0,
         Padding::Block(block) => block,
     });
+    // Nor is a store carried in which something is to be forgotten.
     w.u32(keys.link().signals().lasting());
     w.u8(u8::from(*state == sender::State::Closed));
 }
@@ -71,8 +72,6 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         tickets: _,
         // `check_idle` saw to it that there is nothing to carry.
         authentication: _,
-        // A store is not carried.
-        stored: _,
         tolerate_truncation: _,
         joiner,
         updates,

@@ -60,7 +60,8 @@ impl Connection {
     ///
     /// What is not carried comes from the configuration that is given when it is restored: a client's session
     /// store and its clock, and whether truncation is tolerated. A server that is restored cannot ask for a certificate
-    /// any more: the running hash of the handshake is not carried.
+    /// any more: the running hash of the handshake is not carried. Nor is it known where the session of a connection of
+    /// TLS 1.2 lies: it is not forgotten if the connection that is restored ends with a fatal alert. RFC 5246 7.2.2
     ///
     /// # Errors
     /// The connection, with the reason: [`Local::Failed`] after an error, when there is nothing left to go on with;

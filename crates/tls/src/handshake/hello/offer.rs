@@ -43,7 +43,8 @@ pub(crate) struct Offer {
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last hello offered early data.
     pub(crate) early_data: bool,
-    /// Those after the first are what only a configuration with wishes of its own has.
+    /// Those after the first are what only a configuration with wishes of its own has. Used where they lie, see
+    /// `Offer::agree`.
     exchange: Option<KeyExchange>,
     further_exchanges: Vec<KeyExchange>,
     /// Decides the order of extensions and the reserved values, the same in both hellos.

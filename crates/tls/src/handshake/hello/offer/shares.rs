@@ -23,8 +23,9 @@ impl Offer {
         cookie: Option<&[u8]>,
         before: Option<&Transcript>,
     ) -> Result<(), Error> {
-        self.exchange = None;
-        self.further_exchanges.clear();
+        self.forget_exchanges();
+        // Room from the start: what grows leaves its keys behind.
+        self.further_exchanges.reserve_exact(groups.len().saturating_sub(1));
         let algorithms = groups.iter().filter_map(|group| group::algorithm(*group));
         let length = algorithms.clone().map(KeyExchangeAlgorithm::client_share_len).sum();
         // One share of any group has room on the stack.
@@ -89,22 +90,28 @@ impl Offer {
             return Err(Peer::WrongGroup.into());
         }
         let algorithm = group::algorithm(group).ok_or(Peer::WrongGroup)?;
-        let whole = |exchange: &KeyExchange| exchange.algorithm() == algorithm;
-        let first = self.exchange.take();
-        let mut half = None;
-        for exchange in first.into_iter().chain(core::mem::take(&mut self.further_exchanges)) {
-            if whole(&exchange) {
-                return exchange.agree(server_share).map_err(bad_share);
+        let mut exchanges = self.exchange.iter().chain(&self.further_exchanges);
+        let whole = exchanges.clone().find(|exchange| exchange.algorithm() == algorithm);
+        let made = match whole {
+            Some(exchange) => exchange.agree_in_place(server_share),
+            None => {
+                let half = exchanges.find(|exchange| {
+                    let classic = exchange.algorithm().classic();
+                    classic.is_some_and(|(classic, _)| classic == algorithm)
+                        && config.common.groups.contains(&group)
+                });
+                half.ok_or(Peer::WrongGroup)?.agree_classic_in_place(server_share)
             }
-            let classic = exchange.algorithm().classic();
-            if classic.is_some_and(|(classic, _)| classic == algorithm)
-                && config.common.groups.contains(&group)
-            {
-                half = Some(exchange);
-            }
-        }
-        let exchange = half.ok_or(Peer::WrongGroup)?;
-        exchange.agree_classic(server_share).map_err(bad_share)
+        };
+        // They are agreed with once.
+        self.forget_exchanges();
+        made.map_err(bad_share)
+    }
+
+    /// Where they lie: what is moved out of a vector stays in its memory too.
+    fn forget_exchanges(&mut self) {
+        self.exchange = None;
+        self.further_exchanges.clear();
     }
 }
 
