@@ -206,6 +206,15 @@ impl Fleet {
         }
     }
 
+    /// Refuses early data for `still` and one [blind time](Self::blind_time) from now on: for a server that has let
+    /// another guard admit it so far, and has connections left that ask that one, for so long at most. What one guard has
+    /// admitted the other does not know. Of no effect if there is none here.
+    pub fn follow_another_guard(&self, still: Duration) {
+        if let Some(guard) = &self.0.guard {
+            guard.follow_another(still);
+        }
+    }
+
     /// Waits until the store is reached and ticket keys are there, as far as the settings want them, for no longer
     /// than `limit`: whether they are. For a server that would rather not begin with full handshakes. Needs a tokio
     /// runtime.

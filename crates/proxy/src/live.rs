@@ -36,6 +36,8 @@ pub(crate) struct Live {
     pub(crate) listeners: Vec<LiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
     keys: Keys,
+    /// For so long after this begins connections from before may still have a handshake, and ask another guard.
+    another_guard_for: Option<Duration>,
 }
 
 /// What is served to those who come in at one address.
@@ -64,6 +66,8 @@ impl Live {
     /// Everything that `config` names, or the first thing that is not as it says.
     pub(crate) fn new(config: &Config, before: Option<&Self>) -> Result<Self, Fault> {
         let keys = Keys::new(config, before.map(|before| &before.keys))?;
+        let another_guard_for =
+            before.filter(|_| keys.has_other_guard).map(|before| before.timeouts.handshake);
         let mut live = Self {
             limits: config.limits.clone(),
             timeouts: config.timeouts.clone(),
@@ -71,6 +75,7 @@ impl Live {
             listeners: Vec::new(),
             certificates: Vec::new(),
             keys,
+            another_guard_for,
         };
         for listener in &config.listeners {
             let listener = live.listener(listener, before)?;
@@ -83,6 +88,10 @@ impl Live {
     pub(crate) fn begin(&self) {
         if let (Some(fleet), Some(secrets)) = (&self.keys.fleet, &self.keys.secrets) {
             fleet.use_secrets(secrets.clone());
+        }
+        // Only now: what it was made with may have taken its time, in which the guard before went on.
+        if let Some(still) = self.another_guard_for {
+            self.keys.follow_another_guard(still);
         }
     }
 

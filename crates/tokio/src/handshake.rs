@@ -130,14 +130,19 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             }
             Next::Receive => {
                 let count = poll_fn(|context| {
-                    answer.poll(
-                        exchange,
-                        &mut handshake,
-                        &mut transport,
-                        &mut outgoing,
-                        context,
-                    )?;
-                    poll_exchange(&mut transport, &mut outgoing, &mut received, context)
+                    // First, so that no answer is too long for the client to be heard.
+                    let polled =
+                        poll_exchange(&mut transport, &mut outgoing, &mut received, context);
+                    if polled.is_pending() {
+                        answer.poll(
+                            exchange,
+                            &mut handshake,
+                            &mut transport,
+                            &mut outgoing,
+                            context,
+                        )?;
+                    }
+                    polled
                 });
                 if count.await? == 0 {
                     handshake.end_of_input()?;
@@ -207,7 +212,8 @@ impl EarlyAnswer {
         outgoing: &mut Outgoing,
         context: &mut Context<'_>,
     ) -> io::Result<()> {
-        while let Self::Coming(buffer) = self {
+        for _ in 0..ROUNDS {
+            let Self::Coming(buffer) = self else { return Ok(()) };
             match outgoing.poll_flush(transport, context) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(flushed) => flushed?,
@@ -227,12 +233,17 @@ impl EarlyAnswer {
             tercel::crypto::wipe(answer.filled_mut());
             outgoing.push(&mut records);
         }
+        // There may be more, and the last of it is not sent.
+        context.waker().wake_by_ref();
         Ok(())
     }
 }
 
 /// Bytes of an answer that are read at once.
 const ANSWER: usize = 16 * 1024;
+
+/// After so many of them it is the turn of the client, and of others.
+const ROUNDS: usize = 8;
 
 async fn send<T: AsyncWrite + Unpin>(transport: &mut T, outgoing: &mut Outgoing) -> io::Result<()> {
     poll_fn(|context| outgoing.poll_flush(transport, context)).await

@@ -32,10 +32,14 @@
 //!   last is no longer fresh then. As much is added as a store may be late and still count as the same one: a process
 //!   that stood still takes its replicas for there until it looks again. A store counts as one with replicas for as long as it keeps a backlog for them,
 //!   one hour by default.
+//! - **Another guard admitted**: that of a configuration which this one follows, at another store or in the process alone. It
+//!   is asked by the connections from before until their handshakes are over, so this one is blind until then, and for
+//!   `blind_time` after ([`Fleet::follow_another_guard`](crate::Fleet::follow_another_guard)).
 //! - **The store was away.** Nobody admitted anything through it then, but it may have been replaced: `blind_time`. Not so
 //!   if it was only late and the connections are the ones from before, which lead to the process they led to.
 //!
-//! What remains: an operator who lets a live store evict for less than a second, deletes single entries, promotes a
+//! What remains: an operator who lets nodes with one set of ticket keys ask different stores, or under different names of the
+//! fleet, or with different `clock_difference`s, if only while one follows another; lets a live store evict for less than a second, deletes single entries, promotes a
 //! replica and lets nodes ask its primary further on, or sets the clocks of store and nodes back together; and a store
 //! that lies.
 //!
@@ -47,6 +51,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use tercel::ReplayGuard;
 use tercel::crypto::{Hash, HashAlgorithm, fill_random};
 use tercel::pki_types::UnixTime;
@@ -67,6 +72,8 @@ pub(crate) struct Guard {
     blind_time: Duration,
     /// The store's latest time that was seen, in seconds.
     latest: AtomicU64,
+    /// From when on, and for how long, another guard may have admitted what is not known here.
+    beside: ArcSwapOption<(Instant, Duration)>,
     counters: Arc<Counters>,
 }
 
@@ -94,12 +101,24 @@ impl Guard {
         counters: Arc<Counters>,
     ) -> Self {
         let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        Self { store, prefix, difference, blind_time, latest, counters }
+        let beside = ArcSwapOption::empty();
+        Self { store, prefix, difference, blind_time, latest, beside, counters }
+    }
+
+    /// Refuses for `still`, while another guard may go on admitting, and for as long after that as what it admitted is
+    /// fresh.
+    pub(crate) fn follow_another(&self, still: Duration) {
+        let time = still.saturating_add(self.blind_time);
+        self.beside.store(Some(Arc::new((Instant::now(), time))));
+    }
+
+    fn is_beside_another(&self) -> bool {
+        self.beside.load().as_ref().is_some_and(|beside| beside.0.elapsed() < beside.1)
     }
 
     /// Whether a hello could be admitted now.
     pub(crate) fn admits(&self) -> bool {
-        let lines = self.store.current();
+        let lines = self.store.current().filter(|_| !self.is_beside_another());
         lines.is_some_and(|lines| lines.standing.load().as_ref().is_some_and(|s| s.admits()))
     }
 
@@ -118,6 +137,9 @@ impl Guard {
     async fn ask(&self, unique: &[u8], judged_at: UnixTime) -> Option<bool> {
         let lines = self.store.lines().ok()?;
         let standing = lines.standing.load_full().filter(|standing| standing.admits())?;
+        if self.is_beside_another() {
+            return None;
+        }
         let life = self.blind_time.saturating_mul(2).as_millis();
         let digest = Hash::digest(HashAlgorithm::Sha256, &[unique]);
         let name = format!("{}{}", self.prefix, hexadecimal(&digest));

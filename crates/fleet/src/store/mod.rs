@@ -201,14 +201,17 @@ pub(crate) async fn probe(connection: &mut MultiplexedConnection, key: &str) -> 
         Err(error) if codes(&error).iter().any(|code| FOR_A_WHILE.contains(&code.as_str())) => {
             Ok(())
         }
+        Err(error) if code(&error) == "ERR" => Err(format!("ERR: {NO_SET}")),
         Err(error) => Err(reason(&error)),
     }
 }
 
+const NO_SET: &str = "it does not know the command SET; is it a Sentinel?";
+
 const FOR_A_WHILE: [&str; 3] = ["OOM", "NOREPLICAS", "MISCONF"];
 
 /// Answers of a store that cannot be of use to anyone now, and what they mean.
-const OF_NO_USE: [(&str, &str); 8] = [
+const OF_NO_USE: [(&str, &str); 7] = [
     ("MOVED", "it is part of a cluster that spreads keys over servers, which is not supported"),
     ("ASK", "it is part of a cluster that spreads keys over servers, which is not supported"),
     (
@@ -219,7 +222,6 @@ const OF_NO_USE: [(&str, &str); 8] = [
     ("LOADING", "it is loading its data"),
     ("MASTERDOWN", "it is a replica without its primary"),
     ("NOAUTH", "it asks for a password"),
-    ("ERR", "it does not know the command SET; is it a Sentinel?"),
 ];
 
 /// What an error means for the whole store, for the log.
@@ -237,9 +239,7 @@ fn is_away(error: &RedisError) -> bool {
     if codes.is_empty() {
         return error.kind() != ErrorKind::UnexpectedReturnType;
     }
-    let of_no_use =
-        |code: &String| code != "ERR" && OF_NO_USE.iter().any(|(known, _)| *known == code.as_str());
-    codes.iter().any(of_no_use)
+    codes.iter().any(|code| OF_NO_USE.iter().any(|(known, _)| known == code))
 }
 
 /// What went wrong, never in the store's words, which may repeat what was sent.

@@ -200,6 +200,20 @@ async fn what_was_held_up_since_it_was_fresh_is_refused() {
 }
 
 #[tokio::test]
+async fn while_another_guard_may_admit_and_for_a_blind_time_after_it_refuses() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    let still = Duration::from_secs(15);
+    node.guard.follow_another(still);
+    assert!(!node.guard.admits() && !node.admit(b"binder").await);
+    pass(still + BLIND - Duration::from_secs(2)).await;
+    node.look().await.unwrap();
+    assert!(!node.guard.admits() && !node.admit(b"binder").await);
+    pass(Duration::from_secs(2)).await;
+    assert!(node.guard.admits() && node.admit(b"binder").await);
+}
+
+#[tokio::test]
 async fn a_narrower_window_makes_nodes_blind_for_less_long() {
     let settings = |window| Settings { freshness_window: window, ..Settings::default() };
     for (window, blind) in [(60, 122), (10, 22), (2, 6)] {

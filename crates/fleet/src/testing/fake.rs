@@ -122,7 +122,10 @@ impl Shared {
             let name = String::from_utf8_lossy(&command[0]).to_uppercase();
             let error = *self.error.lock().unwrap();
             let answer = match (name.as_str(), &mut queue) {
-                _ if error.is_some_and(|error| name != "PING" || error.starts_with("LOADING")) => {
+                _ if error.is_some_and(|error| {
+                    name != "PING" || ["LOADING", "ERR max"].iter().any(|e| error.starts_with(e))
+                }) =>
+                {
                     format!("-{}\r\n", error.unwrap()).into_bytes()
                 }
                 ("MULTI", None) => {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_default;
@@ -13,6 +14,8 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::fake::Fake;
 use super::nodes::{Node, until};
+use crate::StoreSettings;
+use crate::store::dial::Address;
 
 const USELESS: [(&str, &str); 6] = [
     ("MOVED 3999 192.0.2.1:6381", "cluster"),
@@ -86,6 +89,16 @@ async fn a_store_that_cannot_be_used_is_away_and_one_line_says_why() {
         drop(told);
         keeping.abort();
     }
+}
+
+/// Only what answers a `SET` like that does not know it.
+#[tokio::test]
+async fn a_store_with_no_room_for_a_connection_is_not_called_a_sentinel() {
+    let fake = Fake::start();
+    *fake.shared.error.lock().unwrap() = Some("ERR max number of clients reached");
+    let address = Address::of(&StoreSettings::new(fake.url(), "")).unwrap();
+    let refused = address.dial(&Arc::new(Notify::new())).await.err().unwrap();
+    assert_eq!(refused, "ERR");
 }
 
 #[tokio::test]

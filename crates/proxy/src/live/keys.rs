@@ -3,12 +3,13 @@
 //! Must not know: certificates and routes. Next: [`crate::blind`], the crate `tercel-fleet`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tercel::RotatingTickets;
 use tercel::pki_types::UnixTime;
-use tercel::{ReplayGuard, RotatingTickets};
 use tercel_fleet::{Fleet, FleetError, FleetSecrets, Settings, TicketKeys};
 
-use crate::blind;
+use crate::blind::{self, OwnGuard};
 use crate::config::{Config, Fault, Resumption, Tickets};
 
 /// What sessions are sealed with, and what remembers early data.
@@ -19,7 +20,9 @@ pub(super) struct Keys {
     pub(super) fleet: Option<Fleet>,
     /// What the fleet is to go on with once this configuration is served.
     pub(super) secrets: Option<FleetSecrets>,
-    pub(super) guard: Arc<ReplayGuard>,
+    pub(super) guard: Arc<OwnGuard>,
+    /// Early data is admitted by another guard than under the configuration before.
+    pub(super) has_other_guard: bool,
 }
 
 impl Keys {
@@ -35,7 +38,7 @@ impl Keys {
             {
                 Arc::clone(&before.guard)
             }
-            _ => Arc::new(blind::guard(wanted.guard_capacity, now, wanted.freshness_window)),
+            _ => Arc::new(OwnGuard::new(wanted.guard_capacity, now, wanted.freshness_window)),
         };
         let tickets = match (wanted.tickets, before.and_then(|before| before.tickets.clone())) {
             (Tickets::Off | Tickets::Shared, _) => None,
@@ -46,6 +49,10 @@ impl Keys {
                 Some(Arc::new(drawn))
             }
         };
+        let mut has_other_guard = before.is_some_and(|before| {
+            before.wanted.shared_guard != wanted.shared_guard
+                || (!wanted.shared_guard && !Arc::ptr_eq(&before.guard, &guard))
+        });
         let (mut fleet, mut secrets) = (None, None);
         if let Some(settings) = &wanted.fleet {
             let fault = |error| fleet_fault(config, settings, &error);
@@ -57,10 +64,21 @@ impl Keys {
                     secrets = read.transpose().map_err(fault)?;
                     fleet = Some(same);
                 }
-                None => fleet = Some(blind::fleet(settings).map_err(fault)?),
+                None => {
+                    has_other_guard |= before.is_some() && wanted.shared_guard;
+                    fleet = Some(blind::fleet(settings).map_err(fault)?);
+                }
             }
         }
-        Ok(Self { wanted: wanted.clone(), tickets, fleet, secrets, guard })
+        Ok(Self { wanted: wanted.clone(), tickets, fleet, secrets, guard, has_other_guard })
+    }
+
+    /// To be told when the guard before is asked only by connections that are there already, for `still` at most.
+    pub(super) fn follow_another_guard(&self, still: Duration) {
+        match &self.fleet {
+            Some(fleet) if self.wanted.shared_guard => fleet.follow_another_guard(still),
+            _ => self.guard.follow_another(UnixTime::now(), still),
+        }
     }
 
     /// The fleet from before, if it can be that of these settings.

@@ -32,6 +32,10 @@ impl Reload {
     /// Begins. Where one is under way another one follows: whoever asks means the files as they are now.
     pub(super) fn begin(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
         if !self.step.is_empty() {
+            if !self.again {
+                // A name server or a pipe may keep it waiting, which nobody would know otherwise.
+                tracing::info!("a reload is under way; another follows when it is done");
+            }
             self.again = true;
             return;
         }

@@ -11,8 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::sharing::{first_flight, known_to, meet};
-use super::terminator::{Folder, backend, client, metric, start, until};
+use super::sharing::{first_flight, known_to, meet, secret};
+use super::terminator::{Folder, backend, client, config, metric, start, until};
 use crate::Proxy;
 use crate::blind::BLIND;
 
@@ -289,6 +289,45 @@ async fn a_backend_that_breaks_off_or_is_not_there_is_told_to_the_client() {
     assert!(met.connection.receiver.end_of_input().is_err(), "no close_notify was sent");
     let reset = "tercel_backend_failures_total{reason=\"reset\"}";
     until("it is counted", || metric(&node, reset) >= 1).await;
+}
+
+/// A client that was accepted before a reload asks the guard from before: what that one admits the next does not know.
+#[tokio::test]
+async fn a_guard_that_follows_another_is_blind_for_as_long_as_that_one_may_admit() {
+    let folder = Folder::new(&["a.example"]);
+    let (to, mut telling) = telling().await;
+    let (listener, secret) = (folder.listener(), secret(&folder, "fleet.secret"));
+    let text = |guard: &str| {
+        format!(
+            "workers = 1\n{listener}to = \"{to}\"\n{AT_ONCE}[resumption]\nguard = \"{guard}\"\n\
+             [resumption.store]\nurl = \"redis://127.0.0.1:1\"\nsecret = {secret}\n"
+        )
+    };
+    let mut node = start(&text("own"));
+    tokio::time::sleep(BLIND + Duration::from_secs(1)).await;
+    let known = known(&node, &mut telling).await;
+    until("nobody is there", || node.connections() == 0).await;
+    let mut early_bird = TcpStream::connect(node.addresses()[0]).await.unwrap();
+    until("it is accepted", || node.connections() == 1).await;
+    for guard in ["shared", "own"] {
+        node.reload(config(&text(guard))).unwrap();
+    }
+    tokio::time::sleep(BLIND + Duration::from_secs(2)).await;
+    let (near, mut far) = tokio::io::duplex(1 << 16);
+    let connector = tercel_tokio::Connector::new(known);
+    let name = "a.example".try_into().unwrap();
+    let robbed = tokio::spawn(async move { connector.connect_early(name, near, b"early").await });
+    let flight = first_flight(&mut far).await;
+    early_bird.write_all(&flight).await.unwrap();
+    assert_eq!(next(&mut telling).await, Heard::Header(Some(5)));
+    assert_eq!(next(&mut telling).await, Heard::Bytes(b"early".to_vec()));
+    let mut server = TcpStream::connect(node.addresses()[0]).await.unwrap();
+    server.write_all(&flight).await.unwrap();
+    let passing = tokio::spawn(async move {
+        let _ = tokio::io::copy_bidirectional(&mut far, &mut server).await;
+    });
+    assert_eq!(robbed.await.unwrap().unwrap().accepted, 0, "it was admitted before");
+    passing.abort();
 }
 
 /// A copy of a flight, sent again and again, comes to no backend a second time.

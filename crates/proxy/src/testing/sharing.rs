@@ -30,7 +30,7 @@ async fn node(folder: &Folder, resumption: &str) -> Proxy {
 }
 
 /// A secret of its own in this file, as a configuration names it.
-fn secret(folder: &Folder, name: &str) -> String {
+pub(super) fn secret(folder: &Folder, name: &str) -> String {
     let secret = folder.path(name);
     std::fs::write(&secret, name.repeat(4)).unwrap();
     std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();

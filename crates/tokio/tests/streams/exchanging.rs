@@ -105,3 +105,60 @@ async fn an_answer_comes_before_the_client_has_finished() {
         assert_eq!(told, (Some("server.example".to_owned()), true, EarlyData::Accepted));
     }
 }
+
+/// Has always more to say, up to a limit.
+struct Talking {
+    said: usize,
+}
+
+impl Talking {
+    const MOST: usize = 1 << 26;
+}
+
+impl EarlyExchange for Talking {
+    fn take(&mut self, _: &Facts, _: Vec<u8>) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn poll_answer(&mut self, _: &mut Context<'_>, answer: &mut ReadBuf<'_>) -> Poll<()> {
+        let count = answer.remaining().min(Self::MOST - self.said);
+        answer.put_slice(&vec![b'a'; count]);
+        self.said += count;
+        Poll::Ready(())
+    }
+}
+
+/// Otherwise a client that takes all at once would have its handshake run out of time.
+#[tokio::test]
+async fn the_client_is_heard_however_long_the_answer_is() {
+    let client = client().early_data(true).build().unwrap();
+    let guard = Policy::Here(Arc::new(Always) as Arc<_>);
+    let server = server().early_data(50_000, guard).build().unwrap();
+    let (mut near, mut far) = join(duplex(1 << 16), client.clone(), server.clone()).await;
+    far.write_all(b"x").await.unwrap();
+    near.read_exact(&mut [0]).await.unwrap();
+
+    // With room for all of it.
+    let (mut near, far) = duplex(Talking::MOST * 2);
+    let acceptor = Acceptor::new(server.clone());
+    let accepted = tokio::spawn(async move {
+        let mut talking = Talking { said: 0 };
+        let stream = acceptor.accept_exchanging(far, &mut talking).await.unwrap();
+        (talking.said, stream)
+    });
+    let mut handshake = Handshake::client(client.clone(), name());
+    let (mut received, mut out) = (Received::new(), Vec::new());
+    assert!(matches!(handshake.advance(&mut received, &mut out), Ok(Next::Receive)));
+    handshake.early_sender().unwrap().seal_to(b"early", &mut out).unwrap();
+    loop {
+        near.write_all(&std::mem::take(&mut out)).await.unwrap();
+        let count = near.read(received.spare()).await.unwrap();
+        received.filled(count);
+        if let Next::Connected(_) = handshake.advance(&mut received, &mut out).unwrap() {
+            break;
+        }
+    }
+    near.write_all(&out).await.unwrap();
+    let (said, _stream) = accepted.await.unwrap();
+    assert!(said < Talking::MOST, "{said}");
+}
