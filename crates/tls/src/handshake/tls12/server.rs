@@ -29,7 +29,7 @@ use crate::handshake::log::SecretLog;
 use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::resumption::keep_digest;
 use crate::handshake::signature;
-use crate::handshake::tls13::server::bad_share;
+use crate::handshake::tls13::server_hello::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
