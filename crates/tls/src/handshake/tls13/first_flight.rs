@@ -10,7 +10,7 @@ use tercel_wire::{ClientHello, EncryptedExtensions, Finished, ProtocolName, Prot
 
 use super::auth::{self, Wishes};
 use super::basis::{Basis, choose_basis};
-use super::fresh::AgeAdds;
+use super::fresh::{ForTickets, Fresh};
 use super::resumption;
 use super::secrets::{Application, application, handshake_keys};
 use super::server_hello::exchange_keys;
@@ -42,9 +42,8 @@ pub(crate) struct FirstFlight {
     pub(super) early_data: Option<RecordLimits>,
     pub(super) early_exporter: Option<Box<Exporter>>,
     pub(super) shows_certificate: bool,
-    /// How many tickets the client gets, and what obfuscates their ages.
-    pub(super) tickets: u8,
-    pub(super) age_adds: AgeAdds,
+    /// For the tickets that the client gets.
+    pub(super) for_tickets: ForTickets,
 }
 
 /// What is still needed of the keys then: put here as soon as it is made.
@@ -144,7 +143,13 @@ pub(crate) async fn send_first_flight(
         &mut facts,
         session.as_deref(),
     )?;
-    let (shared, age_adds) = exchange_keys(flow, &hello, suite, group, psk_index, &mut transcript)?;
+    let (shared, for_tickets) = {
+        let tickets = resumption::tickets_to_send(config, &hello, &facts);
+        let Fresh { random, for_tickets } = Fresh::draw(config, tickets)?;
+        let shared =
+            exchange_keys(flow, &hello, &random, suite, group, psk_index, &mut transcript)?;
+        (shared, for_tickets)
+    };
     // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() && !retried {
         flow.order(Command::SendChangeCipherSpec)?;
@@ -190,7 +195,6 @@ pub(crate) async fn send_first_flight(
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
         record_limits::tls13(&config.common, theirs, ours)
     });
-    let tickets = resumption::tickets_to_send(config, &hello, &facts);
     let shows_certificate = own.is_some();
     Ok(FirstFlight {
         suite,
@@ -200,8 +204,7 @@ pub(crate) async fn send_first_flight(
         early_data,
         early_exporter,
         shows_certificate,
-        tickets,
-        age_adds,
+        for_tickets,
     })
 }
 

@@ -11,6 +11,7 @@ use tercel_wire::{
     PskBinder, TlsFlags,
 };
 
+use super::fresh::{ForTicket, ForTickets};
 use crate::config::policy::Policy;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
@@ -19,7 +20,7 @@ use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, wrong_answer};
 use crate::handshake::hello::negotiate;
 use crate::handshake::question::{AdmitEarlyDataQuestion, Answer, Question};
-use crate::handshake::resumption::Found;
+use crate::handshake::resumption::{Found, Name};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{pre_shared_key, resumption};
 use crate::keys::suite::Suite;
@@ -188,11 +189,11 @@ pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, fa
     }
 }
 
-/// Hands out tickets for the session that `template` describes, one for each of `age_adds`. RFC 9846 4.7.1
+/// Hands out tickets for the session that `template` describes, as many as were prepared. RFC 9846 4.7.1
 pub(crate) fn send_tickets(
     flow: &mut Flow,
     config: &ServerConfig,
-    age_adds: impl Iterator<Item = u32>,
+    prepared: &ForTickets,
     mut template: Session,
     secret: &ResumptionSecret,
     facts: &mut Facts,
@@ -202,20 +203,20 @@ pub(crate) fn send_tickets(
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();
-    let mut send = |nonce, age_add, psk| {
-        template.age_add = age_add;
+    let mut send = |nonce, values: ForTicket, psk| {
+        template.age_add = values.age_add;
         template.secret = psk;
-        send_ticket(flow, config, &template, nonce, facts)
+        send_ticket(flow, config, &template, nonce, values.name, facts)
     };
-    let mut tickets = (0_u8..).zip(age_adds);
+    let mut tickets = (0_u8..).zip(prepared.iter());
     // In pairs, whose keys are made at once.
-    while let Some((nonce, age_add)) = tickets.next() {
-        let Some((second, second_age_add)) = tickets.next() else {
-            send(nonce, age_add, secret.psk(&[nonce]))?;
+    while let Some((nonce, values)) = tickets.next() {
+        let Some((second, of_second)) = tickets.next() else {
+            send(nonce, values, secret.psk(&[nonce]))?;
             break;
         };
         let [psk, second_psk] = secret.psks([&[nonce], &[second]]);
-        if !send(nonce, age_add, psk)? || !send(second, second_age_add, second_psk)? {
+        if !send(nonce, values, psk)? || !send(second, of_second, second_psk)? {
             break;
         }
     }
@@ -228,9 +229,10 @@ fn send_ticket(
     config: &ServerConfig,
     session: &Session,
     nonce: u8,
+    name: Option<Name>,
     facts: &mut Facts,
 ) -> Result<bool, Error> {
-    let Some(ticket) = resumption::issue(config, session, facts) else { return Ok(false) };
+    let Some(ticket) = resumption::issue(config, session, name, facts) else { return Ok(false) };
     let message = NewSessionTicket {
         ticket_lifetime: session.lifetime,
         ticket_age_add: session.age_add,

@@ -63,11 +63,10 @@ pub(crate) async fn handshake(
     // Who has an external key is not asked later either. RFC 9846 4.4.2
     facts.post_handshake_auth &= facts.pre_shared_key().is_none();
     let requesting = requesting(config, &facts, &transcript);
-    if sent.tickets > 0 {
+    if !sent.for_tickets.is_empty() {
         let secret = main.resumption_secret(&transcript.digest());
         let template = server_session(config, suite, &facts, authenticated);
-        let age_adds = sent.age_adds.into_iter().take(sent.tickets.into());
-        resumption::send_tickets(flow, config, age_adds, template, &secret, &mut facts)?;
+        resumption::send_tickets(flow, config, &sent.for_tickets, template, &secret, &mut facts)?;
     }
     flow.connect(Established {
         facts,

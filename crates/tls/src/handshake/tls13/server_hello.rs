@@ -1,6 +1,6 @@
 //! The ServerHello, and the key exchange that it answers. RFC 9846 4.2.3, 4.3.8
 //!
-//! Must not know: what the handshake rests on. Next: [`super::fresh`], then [`super::first_flight`].
+//! Must not know: what the handshake rests on. Next: [`super::first_flight`].
 
 use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
@@ -8,7 +8,6 @@ use tercel_wire::{
     ServerHelloExtensions, ServerKeyShare,
 };
 
-use super::fresh::{AgeAdds, Fresh};
 use crate::error::{Error, Local, Peer};
 use crate::handshake::flow::Flow;
 use crate::handshake::hello::group;
@@ -19,11 +18,12 @@ use crate::keys::suite::Suite;
 pub(super) fn exchange_keys(
     flow: &mut Flow,
     hello: &ClientHello<'_>,
+    random: &[u8; 32],
     suite: &'static Suite,
     group: NamedGroup,
     psk_index: Option<u16>,
     transcript: &mut Transcript,
-) -> Result<(SharedSecret, AgeAdds), Error> {
+) -> Result<SharedSecret, Error> {
     let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
     let share = shares.iter().find(|share| share.group == group).ok_or(Peer::WrongGroup)?;
@@ -31,9 +31,8 @@ pub(super) fn exchange_keys(
     let own = room.get_mut(..algorithm.server_share_len()).ok_or(Local::Encode)?;
     let shared =
         KeyExchange::respond_into(algorithm, share.key_exchange, own).map_err(bad_share)?;
-    let Fresh { random, age_adds } = Fresh::draw()?;
-    send_server_hello(flow, hello, &random, suite, group, own, psk_index, transcript)?;
-    Ok((shared, age_adds))
+    send_server_hello(flow, hello, random, suite, group, own, psk_index, transcript)?;
+    Ok(shared)
 }
 
 /// A share that its group does not allow is the peer's fault, anything else is ours.
