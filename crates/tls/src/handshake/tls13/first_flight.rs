@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::ShortSecret;
 use tercel_wire::{ClientHello, EncryptedExtensions, Finished, ProtocolName, ProtocolVersion};
 
 use super::auth::{self, Wishes};
 use super::basis::{Basis, choose_basis};
 use super::fresh::{ForTickets, Fresh};
 use super::resumption;
-use super::secrets::{Application, application, handshake_keys};
+use super::secrets::{Application, End, application, handshake_keys};
 use super::server_hello::exchange_keys;
 use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
@@ -28,7 +27,7 @@ use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::{Keys as DirectionKeys, NewKeys};
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys, MainSecret};
+use crate::keys::tls13::{EarlySecret, HandshakeKeys};
 use crate::record::limits;
 use crate::session::state::Session;
 
@@ -56,18 +55,9 @@ pub(crate) struct Keys {
 
 /// What is not used before the client's Finished.
 pub(super) struct Unused {
-    pub(super) main: MainSecret,
-    pub(super) client_finished: ClientFinished,
     pub(super) client: NewKeys,
     pub(super) exporter: Exporter,
-}
-
-/// What a client's Finished is compared with.
-pub(super) enum ClientFinished {
-    /// It follows on ours at once, so that what it says is known.
-    Known(ShortSecret),
-    /// Other messages stand between, which it is over too.
-    Key(FinishedKey),
+    pub(super) end: End,
 }
 
 /// Up to our Finished.
@@ -157,6 +147,7 @@ pub(crate) async fn send_first_flight(
     let secret = early.into_handshake(&shared);
     let HandshakeKeys { client, server, client_finished, server_finished, main } =
         handshake_keys(secret, &mut transcript, &log);
+    let mut end = End::Open { client_finished, main };
     flow.install_write(server)?;
     if early_data {
         keys.behind_early_data = Some(client);
@@ -176,16 +167,12 @@ pub(crate) async fn send_first_flight(
     let verify_data = server_finished.verify_data(&transcript.digest());
     flow.send(&Finished { verify_data: &verify_data }, &mut transcript)?;
     let asks = own.is_some() && config.client_auth != ClientAuth::None;
-    let alone = (!early_data && !asks).then_some(&client_finished);
-    let Application { client, server, exporter, client_verify_data } =
-        application(&main, alone, &mut transcript, &log);
+    let (follows, resumption) = (!early_data && !asks, !for_tickets.is_empty());
+    let Application { client, server, exporter } =
+        application(&mut end, follows, resumption, &mut transcript, &log)?;
     // From here on we may send application data. RFC 9846 4.5.3
     flow.install_write(server)?;
-    let client_finished = match client_verify_data {
-        Some(known) => ClientFinished::Known(known),
-        None => ClientFinished::Key(client_finished),
-    };
-    keys.unused = Some(Unused { main, client_finished, client, exporter });
+    keys.unused = Some(Unused { client, exporter, end });
     flow.order(Command::HalfRtt)?;
 
     // Clients that do not offer it are never asked later. RFC 9846 4.3.6

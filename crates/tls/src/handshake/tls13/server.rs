@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tercel_wire::{EndOfEarlyData, HandshakeMessage, HandshakeType};
 
 use super::auth::{self, Asked, Received};
-use super::first_flight::{ClientFinished, FirstFlight, Keys, Unused, send_first_flight};
+use super::first_flight::{FirstFlight, Keys, Unused, send_first_flight};
 use super::resumption;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::authentication::HandshakeContext;
@@ -47,9 +47,11 @@ pub(crate) async fn handshake(
     } else {
         None
     };
-    let expected = &keys.unused.as_ref().ok_or(Local::Encode)?.client_finished;
-    receive_finished(flow, expected, &mut sent.transcript).await?;
-    let Unused { main, client, exporter, .. } = keys.unused.ok_or(Local::Encode)?;
+    let finished = flow.read_expected(HandshakeType::FINISHED).await?;
+    let Unused { client, exporter, end } = keys.unused.ok_or(Local::Encode)?;
+    auth::check_finished(&finished, &mut sent.transcript, |transcript, verify_data| {
+        end.verifies(transcript, verify_data)
+    })?;
     flow.install_read(client)?;
     let FirstFlight { suite, mut transcript, mut facts, session, .. } = sent;
     let authenticated = session.as_ref().map(|session| session.authenticated);
@@ -64,7 +66,7 @@ pub(crate) async fn handshake(
     facts.post_handshake_auth &= facts.pre_shared_key().is_none();
     let requesting = requesting(config, &facts, &transcript);
     if !sent.for_tickets.is_empty() {
-        let secret = main.resumption_secret(&transcript.digest());
+        let secret = end.into_resumption_secret(&mut transcript).ok_or(Local::Encode)?;
         let template = server_session(config, suite, &facts, authenticated);
         resumption::send_tickets(flow, config, &sent.for_tickets, template, &secret, &mut facts)?;
     }
@@ -112,18 +114,4 @@ fn requesting(
     let possible = facts.post_handshake_auth && config.client_verifier.is_some();
     possible
         .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type))
-}
-
-async fn receive_finished(
-    flow: &mut Flow,
-    expected: &ClientFinished,
-    transcript: &mut Transcript,
-) -> Result<(), Error> {
-    let message = flow.read_expected(HandshakeType::FINISHED).await?;
-    auth::check_finished(&message, transcript, |transcript, verify_data| match expected {
-        ClientFinished::Known(known) => {
-            tercel_crypto::constant_time_eq(known.as_bytes(), verify_data)
-        }
-        ClientFinished::Key(key) => key.verifies(&transcript.digest(), verify_data),
-    })
 }

@@ -108,8 +108,11 @@ fn check_keys(
         let made = main.application_secrets(&digest, alone);
         let verify_data = made.client_verify_data.as_ref().map(|made| made.as_bytes().to_vec());
         assert_eq!(verify_data, alone.map(|_| finished(client, &digest)));
+        let end = Hash::digest(hash, &[b"hello", b"server", b"client"]);
+        let ([client_key, server_key], resumption) = made.write_keys(&main, alone.map(|_| &end));
+        let expected = alone.map(|_| derived(hash, &main_secret, "res master", &end));
+        assert_eq!(resumption.map(|made| made.as_bytes().to_vec()), expected);
         let ApplicationSecrets { client, server, exporter, .. } = made;
-        let [client_key, server_key] = client.write_keys(&server);
         for (secret, label, at_once) in
             [(client, "c ap traffic", client_key), (server, "s ap traffic", server_key)]
         {
