@@ -92,8 +92,7 @@ pub(crate) async fn send_first_flight(
 
     // What binders are over goes into the transcript before what they are, and nothing twice.
     let bytes = message.bytes();
-    let bound = hello.without_binders(bytes).unwrap_or(bytes).len();
-    transcript.add(bytes.get(..bound).unwrap_or_default());
+    let partial = hello.without_binders(bytes).unwrap_or(bytes);
     let Basis { early, psk_index, session, own, early_data, ticket_age_skew } = choose_basis(
         flow,
         config,
@@ -101,6 +100,7 @@ pub(crate) async fn send_first_flight(
         &hello,
         suite,
         &mut transcript,
+        partial,
         external.as_ref(),
         alpn,
         retried,
@@ -118,7 +118,7 @@ pub(crate) async fn send_first_flight(
         facts.server_certificate_type = credential.certificate_type();
         facts.client_certificate_type = certificate_type::of_client(&hello, config)?;
     }
-    transcript.add(bytes.get(bound..).unwrap_or_default());
+    transcript.add(bytes.get(partial.len()..).unwrap_or_default());
     let log = SecretLog::new(config.common.key_log.clone(), hello.random);
     facts.resumed = session.is_some();
 

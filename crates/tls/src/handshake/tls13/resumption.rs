@@ -3,6 +3,7 @@
 //!
 //! Must not know: how sessions are kept. Next: `handshake/resumption.rs`.
 
+use core::mem;
 use std::sync::Arc;
 
 use pki_types::UnixTime;
@@ -40,14 +41,15 @@ pub(crate) struct Accepted {
 }
 
 /// The first of the client's keys that we know and that fits, its binder checked. `external` is the one
-/// from outside that was found before: its name is never tried as a ticket. `transcript` goes as far as binders
-/// are over.
+/// from outside that was found before: its name is never tried as a ticket. Binders are over `transcript` and
+/// `partial`, which is taken into it when it is needed.
 pub(crate) async fn accept(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     suite: &'static Suite,
     transcript: &mut Transcript,
+    partial: &mut &[u8],
     external: Option<&Arc<PreSharedKey>>,
 ) -> Result<Option<Accepted>, Error> {
     let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
@@ -58,8 +60,8 @@ pub(crate) async fn accept(
     let pairs = offered.identities.iter().zip(offered.binders.iter());
     for (index, (identity, binder)) in (0_u16..).zip(pairs.take(limits::MAX_PSK_IDENTITIES)) {
         if let Some(key) = external.filter(|key| key.identity() == identity.identity) {
-            let early = EarlySecret::new(suite, Some(key.secret()));
-            check_binder(&early, key.kind(), transcript, binder)?;
+            let psk = (key.kind(), key.secret());
+            let early = check_binder(suite, psk, transcript, partial, binder)?;
             return Ok(Some(Accepted { index, early, session: None, age_skew: 0 }));
         }
         let Some(left) = tries.checked_sub(1) else { continue };
@@ -73,8 +75,8 @@ pub(crate) async fn accept(
         {
             continue;
         }
-        let early = EarlySecret::new(suite, Some(session.secret.as_bytes()));
-        check_binder(&early, PskKind::Resumption, transcript, binder)?;
+        let psk = (PskKind::Resumption, session.secret.as_bytes());
+        let early = check_binder(suite, psk, transcript, partial, binder)?;
         // Only who has the key uses it up, and sets anyone to work.
         if (is_stored && !resumption::claim(config, identity.identity))
             || !resumption::still_trusted(flow, config, &session).await?
@@ -90,16 +92,20 @@ pub(crate) async fn accept(
 
 /// Only one binder is checked, that of the key which is chosen. RFC 9846 4.3.11
 fn check_binder(
-    early: &EarlySecret,
-    kind: PskKind,
+    suite: &'static Suite,
+    (kind, psk): (PskKind, &[u8]),
     transcript: &mut Transcript,
+    partial: &mut &[u8],
     binder: PskBinder<'_>,
-) -> Result<(), Error> {
-    let expected = early.binder(kind, &transcript.digest());
+) -> Result<EarlySecret, Error> {
+    let (early, key) = transcript.add_beside(mem::take(partial), |beside| {
+        EarlySecret::with_binder_key(suite, psk, kind, beside)
+    });
+    let expected = key.binder(&transcript.digest());
     if !tercel_crypto::constant_time_eq(&expected, binder.0) {
         return Err(Peer::BadBinder.into());
     }
-    Ok(())
+    Ok(early)
 }
 
 impl Accepted {
