@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use crate::counts::{Counters, Counts};
-use crate::early_data::{Guard, blind_time};
+use crate::early_data::{Guard, Terms, blind_time};
 use crate::error::FleetError;
 use crate::keeper::{StoreKeeper, keep_file};
 use crate::mark::Mark;
@@ -215,6 +215,20 @@ impl Fleet {
         }
     }
 
+    /// Refuses early data from now on, and holds other nodes to this one's settings no longer: for a server whose new
+    /// connections ask another fleet, while some that are left keep this one. Of no effect if there is no guard here.
+    pub fn retire_guard(&self) {
+        if let Some(guard) = &self.0.guard {
+            guard.retire();
+        }
+    }
+
+    /// Whether both are clones of one.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Waits until the store is reached and ticket keys are there, as far as the settings want them, for no longer
     /// than `limit`: whether they are. For a server that would rather not begin with full handshakes. Needs a tokio
     /// runtime.
@@ -299,9 +313,11 @@ impl Node {
         self.sessions =
             settings.sessions.then(|| Sessions::new(at(), &prefix, known(), counters()));
         self.guard = (settings.early_data > 0).then(|| {
-            let difference = about.clock_difference.as_secs();
-            let blind_time = self.blind_time;
-            Arc::new(Guard::new(at(), &prefix, difference, blind_time, counters()))
+            let terms = Terms {
+                difference: about.clock_difference.as_secs(),
+                patience: about.connect_time_limit.as_millis(),
+            };
+            Arc::new(Guard::new(at(), &prefix, terms, self.blind_time, counters()))
         });
         let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
         self.store_keys = tickets.map(|tickets| {

@@ -116,6 +116,11 @@ impl Served {
     /// Waits until keys seal and early data is admitted.
     pub(super) async fn ready(&self) {
         until("early data", || self.fleet.state().early_data).await;
+        self.ready_to_resume().await;
+    }
+
+    /// Waits until keys seal, and nodes have looked at the store some times.
+    pub(super) async fn ready_to_resume(&self) {
         // A new fleet's first key seals when all nodes have seen it.
         sleep_until(self.began + Duration::from_secs(4)).await;
     }
