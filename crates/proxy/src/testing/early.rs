@@ -256,6 +256,41 @@ async fn a_route_that_does_not_say_so_waits_for_the_handshake() {
     assert_eq!(metric(&node, "tercel_early_data_handed_on_total{when=\"after_handshake\"}"), 1);
 }
 
+/// What waited for the handshake and then found no backend was not handed on.
+#[tokio::test]
+async fn what_reaches_no_backend_is_not_counted() {
+    let folder = Folder::new(&["a.example"]);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let to = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        loop {
+            let (mut transport, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let (mut reader, mut writer) = transport.split();
+                let _ = tokio::io::copy(&mut reader, &mut writer).await;
+            });
+        }
+    });
+    let text = format!("workers = 1\n{}to = \"{to}\"\nearly_data = 1000\n", folder.listener());
+    let node = start(&text);
+    tokio::time::sleep(BLIND + Duration::from_secs(1)).await;
+    let kept = || metric(&node, "tercel_early_data_handed_on_total{when=\"after_handshake\"}");
+    for is_there in [true, false] {
+        let config = known_to(&node).await;
+        if !is_there {
+            serving.abort();
+            until("nobody listens", || std::net::TcpStream::connect(to).is_err()).await;
+        }
+        let mut met = meet(&node, &config, None).await;
+        assert_eq!(met.accepted, 5);
+        met.stream.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        met.stream.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, if is_there { b"early".as_slice() } else { b"" });
+        assert_eq!(kept(), 1);
+    }
+}
+
 #[tokio::test]
 async fn a_backend_that_breaks_off_or_is_not_there_is_told_to_the_client() {
     let folder = Folder::new(&["a.example"]);
