@@ -79,6 +79,9 @@ impl Bound {
     /// # Errors
     /// A [`Fault`], or what the system says about an address.
     pub fn new(config: Config, inherited: &[TcpListener]) -> Result<Self> {
+        if !config.hash_lanes {
+            tercel::crypto::use_hash_lanes(false);
+        }
         let live = Arc::new(Live::new(&config, None)?);
         let mut listeners: Vec<Vec<TcpListener>> = Vec::new();
         listeners.resize_with(config.workers.max(1), Vec::new);
