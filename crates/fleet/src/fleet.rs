@@ -31,22 +31,6 @@ use crate::ticket_keys::shared::StoreKeys;
 #[derive(Clone)]
 pub struct Fleet(Arc<Node>);
 
-struct Node {
-    store: Option<Arc<Store>>,
-    tickets: Option<Arc<FleetTickets>>,
-    key_file: Option<Arc<KeyFile>>,
-    store_keys: Option<Arc<StoreKeys>>,
-    sessions: Option<Sessions>,
-    guard: Option<Arc<Guard>>,
-    secrets: Option<Arc<SecretCell>>,
-    early_data: u32,
-    freshness_window: u32,
-    blind_time: Duration,
-    counters: Arc<Counters>,
-    /// Dropped with the node, which ends the keeper.
-    _stop: oneshot::Sender<()>,
-}
-
 /// How a node stands to its store now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -274,108 +258,6 @@ impl Fleet {
     pub fn blind_time(&self) -> Duration {
         self.0.blind_time
     }
-}
-
-/// The tickets of a configuration, which keeps its fleet running.
-struct Held {
-    tickets: Arc<FleetTickets>,
-    _fleet: Fleet,
-}
-
-impl TicketSealer for Held {
-    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        self.tickets.seal(session, now)
-    }
-
-    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        self.tickets.open(ticket, now)
-    }
-
-    fn lifetime(&self) -> u32 {
-        self.tickets.lifetime()
-    }
-}
-
-impl Node {
-    fn with_store(
-        &mut self,
-        settings: &Settings,
-        about: &StoreSettings,
-    ) -> Result<StoreKeeper, FleetError> {
-        let secrets = SecretCell::new(FleetSecrets::read(about, &settings.name)?);
-        let known = || Arc::clone(&secrets);
-        let address = Address::of(about)?;
-        let counters = || Arc::clone(&self.counters);
-        let store = Arc::new(Store::new(about.time_limit, about.connect_time_limit, counters()));
-        let at = || Arc::clone(&store);
-        // In braces, which keep what belongs together in one place where keys are spread.
-        let prefix = format!("tercel:{{{}}}:", settings.name);
-        self.sessions =
-            settings.sessions.then(|| Sessions::new(at(), &prefix, known(), counters()));
-        self.guard = (settings.early_data > 0).then(|| {
-            let terms = Terms {
-                difference: about.clock_difference.as_secs(),
-                patience: about.connect_time_limit.as_millis(),
-            };
-            Arc::new(Guard::new(at(), &prefix, terms, self.blind_time, counters()))
-        });
-        let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
-        self.store_keys = tickets.map(|tickets| {
-            let period = settings.ticket_lifetime;
-            let tickets = Arc::clone(tickets);
-            Arc::new(StoreKeys::new(at(), &prefix, known(), tickets, period, counters()))
-        });
-        // Ticket keys tell by themselves.
-        let wants_mark = settings.sessions && self.store_keys.is_none();
-        let mark = wants_mark.then(|| Mark::new(at(), &prefix, known()));
-        self.store = Some(at());
-        self.secrets = Some(secrets);
-        Ok(StoreKeeper {
-            store: at(),
-            address,
-            connections: about.connections,
-            connect_limit: about.connect_time_limit,
-            guard: self.guard.clone(),
-            keys: self.store_keys.clone(),
-            mark,
-            probe: format!("{prefix}probe"),
-            counters: counters(),
-        })
-    }
-}
-
-/// Runs the keeper until `stopped` hears that nobody needs it.
-fn start(
-    store: Option<StoreKeeper>,
-    file: Option<Arc<KeyFile>>,
-    stopped: oneshot::Receiver<()>,
-) -> Result<(), FleetError> {
-    if store.is_none() && file.is_none() {
-        return Ok(());
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(FleetError::Thread)?;
-    let keep = async move {
-        let store = async {
-            if let Some(store) = &store {
-                store.keep().await;
-            }
-        };
-        let file = async {
-            if let Some(file) = &file {
-                keep_file(file).await;
-            }
-        };
-        tokio::select! {
-            _ = stopped => {}
-            _ = async { tokio::join!(store, file) } => {}
-        }
-    };
-    let thread = std::thread::Builder::new().name("tercel-fleet".to_owned());
-    thread.spawn(move || runtime.block_on(keep)).map_err(FleetError::Thread)?;
-    Ok(())
 }
 
 impl fmt::Debug for Fleet {

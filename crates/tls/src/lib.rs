@@ -112,7 +112,7 @@ pub use session::client_store::{
 pub use session::client_value::ClientSession;
 pub use session::replay_guard::ReplayGuard;
 pub use session::server_value::ServerSession;
-pub use session::store::{MemoryStore, SessionStore};
+pub use session::store::{ForgetSession, MemoryStore, SessionStore};
 pub use ticket::TicketSealer;
 pub use ticket::rotating::RotatingTickets;
 pub use ticket::shared::SharedTickets;

@@ -272,7 +272,8 @@ impl ServerConfigBuilder {
     }
 
     /// Keeps sessions in a store, and gives clients names for them: each session of TLS 1.3 can then be
-    /// resumed once only.
+    /// resumed once only. An application that is asked for them is told what to forget by
+    /// [`Self::forget_session`].
     #[must_use]
     pub fn session_store(mut self, store: Policy<dyn SessionStore>) -> Self {
         self.resumption.store = Some(store);

@@ -2,9 +2,22 @@
 //!
 //! Must not know: how sessions are kept. Next: [`super::resumption`], and `handshake/resumption.rs`, which decides.
 
+use std::sync::Arc;
+
 use super::server::ServerConfigBuilder;
+use crate::session::store::ForgetSession;
 
 impl ServerConfigBuilder {
+    /// Has this object told which sessions of TLS 1.2 are to be forgotten, because a connection of theirs ended with a fatal
+    /// alert, if the application is [asked](crate::Policy::Ask) for sessions. A [`SessionStore`](crate::SessionStore) is
+    /// told by its own `remove`. Default: nobody is, and such a session can be resumed for as long as it is found.
+    /// RFC 5246 7.2.2
+    #[must_use]
+    pub fn forget_session(mut self, told: Arc<dyn ForgetSession>) -> Self {
+        self.resumption.forget = Some(told);
+        self
+    }
+
     /// Judges a client's stored certificate again before its session is resumed, by today's roots, lists
     /// and time; if it is refused, the handshake is a full one. Default: on.
     ///

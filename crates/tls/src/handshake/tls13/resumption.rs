@@ -64,7 +64,7 @@ pub(crate) async fn accept(
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
         let found = resumption::find(flow, config, identity.identity, true).await?;
-        let Some(Found { session, is_stored, now }) = found else { continue };
+        let Some(Found { session, is_stored, now, .. }) = found else { continue };
         let name = negotiate::server_name(hello);
         // The hash of the key must be the suite's. RFC 9846 4.3.11
         if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name, now)
