@@ -1,6 +1,7 @@
 //! A node's part in its fleet.
 //!
-//! Must not know: how anything is kept. Next: [`crate::keeper`], which runs beside it.
+//! Must not know: how anything is kept. Next: [`crate::node`], what there is of it; [`crate::keeper`], which
+//! runs beside it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,22 +10,15 @@ use std::time::Duration;
 use tercel::pki_types::UnixTime;
 use tercel::{Policy, ServerConfigBuilder, TicketSealer};
 use tercel_tokio::Answers;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use crate::counts::{Counters, Counts};
-use crate::early_data::{Guard, Terms, blind_time};
+use crate::counts::Counts;
+use crate::early_data::blind_time;
 use crate::error::FleetError;
-use crate::keeper::{StoreKeeper, keep_file};
-use crate::mark::Mark;
-use crate::secrets::{FleetSecrets, SecretCell};
-use crate::sessions::Sessions;
-use crate::settings::{Settings, StoreSettings, TicketKeys};
-use crate::store::Store;
-use crate::store::dial::Address;
+use crate::node::Node;
+use crate::secrets::FleetSecrets;
+use crate::settings::Settings;
 use crate::ticket_keys::FleetTickets;
-use crate::ticket_keys::file::KeyFile;
-use crate::ticket_keys::shared::StoreKeys;
 
 /// A node's part in its fleet: put into configurations by [`apply`](Self::apply) and into acceptors by
 /// [`answers`](Self::answers). Cheap to clone; what it runs ends with the last of its clones, configurations and answers.
@@ -71,36 +65,7 @@ impl Fleet {
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
-        settings.check()?;
-        let counters = Arc::new(Counters::default());
-        let shares_keys = settings.ticket_keys != TicketKeys::Own;
-        let tickets = shares_keys.then(|| Arc::new(FleetTickets::new(settings.ticket_lifetime)));
-        let key_file = match (&settings.ticket_keys, &tickets) {
-            (TicketKeys::File(path), Some(tickets)) => {
-                let file = KeyFile::new(path, Arc::clone(tickets), Arc::clone(&counters));
-                file.read()?;
-                Some(Arc::new(file))
-            }
-            _ => None,
-        };
-        let (stop, stopped) = oneshot::channel();
-        let mut node = Node {
-            store: None,
-            tickets,
-            key_file,
-            store_keys: None,
-            sessions: None,
-            guard: None,
-            secrets: None,
-            early_data: settings.early_data,
-            freshness_window: settings.freshness_window,
-            blind_time,
-            counters,
-            _stop: stop,
-        };
-        let keeper = settings.store.as_ref().map(|s| node.with_store(settings, s)).transpose()?;
-        start(keeper, node.key_file.clone(), stopped)?;
-        Ok(Self(Arc::new(node)))
+        Ok(Self(Arc::new(Node::start(settings, blind_time)?)))
     }
 
     /// The builder with what this fleet shares: ticket keys, sessions, early data. What it does not share stays as it was.
@@ -257,6 +222,26 @@ impl Fleet {
     #[must_use]
     pub fn blind_time(&self) -> Duration {
         self.0.blind_time
+    }
+}
+
+/// The tickets of a configuration, which keeps its fleet running.
+struct Held {
+    tickets: Arc<FleetTickets>,
+    _fleet: Fleet,
+}
+
+impl TicketSealer for Held {
+    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.seal(session, now)
+    }
+
+    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.open(ticket, now)
+    }
+
+    fn lifetime(&self) -> u32 {
+        self.tickets.lifetime()
     }
 }
 

@@ -83,6 +83,7 @@ mod files;
 mod fleet;
 mod keeper;
 mod mark;
+mod node;
 mod secret;
 mod secrets;
 mod sessions;
