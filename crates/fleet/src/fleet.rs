@@ -81,6 +81,9 @@ impl Fleet {
         if node.sessions.is_some() {
             builder = builder.session_store(Policy::Ask);
         }
+        if let Some(forgetting) = &node.forgetting {
+            builder = builder.forget_session(Arc::new(forgetting.clone()));
+        }
         if node.guard.is_some() {
             builder = builder.early_data(node.early_data, Policy::Ask);
             builder = builder.freshness_window(node.freshness_window);

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use crate::counts::Counters;
 use crate::early_data::{Guard, Terms};
 use crate::error::FleetError;
+use crate::forgetting::{Forgetting, Forgotten, forgetting};
 use crate::keeper::{StoreKeeper, keep_file};
 use crate::mark::Mark;
 use crate::secrets::{FleetSecrets, SecretCell};
@@ -27,7 +28,8 @@ pub(crate) struct Node {
     pub(crate) tickets: Option<Arc<FleetTickets>>,
     pub(crate) key_file: Option<Arc<KeyFile>>,
     pub(crate) store_keys: Option<Arc<StoreKeys>>,
-    pub(crate) sessions: Option<Sessions>,
+    pub(crate) sessions: Option<Arc<Sessions>>,
+    pub(crate) forgetting: Option<Forgetting>,
     pub(crate) guard: Option<Arc<Guard>>,
     pub(crate) secrets: Option<Arc<SecretCell>>,
     pub(crate) early_data: u32,
@@ -61,6 +63,7 @@ impl Node {
             key_file,
             store_keys: None,
             sessions: None,
+            forgetting: None,
             guard: None,
             secrets: None,
             early_data: settings.early_data,
@@ -70,7 +73,13 @@ impl Node {
             _stop: stop,
         };
         let keeper = settings.store.as_ref().map(|s| node.with_store(settings, s)).transpose()?;
-        run(keeper, node.key_file.clone(), stopped)?;
+        let mut forgotten = None;
+        if let Some(sessions) = &node.sessions {
+            let both = forgetting(Arc::clone(sessions), Arc::clone(&node.counters));
+            node.forgetting = Some(both.0);
+            forgotten = Some(both.1);
+        }
+        run(keeper, node.key_file.clone(), forgotten, stopped)?;
         Ok(node)
     }
 
@@ -88,7 +97,7 @@ impl Node {
         // In braces, which keep what belongs together in one place where keys are spread.
         let prefix = format!("tercel:{{{}}}:", settings.name);
         self.sessions =
-            settings.sessions.then(|| Sessions::new(at(), &prefix, known(), counters()));
+            settings.sessions.then(|| Arc::new(Sessions::new(at(), &prefix, known(), counters())));
         self.guard = (settings.early_data > 0).then(|| {
             let terms = Terms {
                 difference: about.clock_difference.as_secs(),
@@ -125,6 +134,7 @@ impl Node {
 fn run(
     store: Option<StoreKeeper>,
     file: Option<Arc<KeyFile>>,
+    forgotten: Option<Forgotten>,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(), FleetError> {
     if store.is_none() && file.is_none() {
@@ -145,9 +155,14 @@ fn run(
                 keep_file(file).await;
             }
         };
+        let forgotten = async {
+            if let Some(forgotten) = forgotten {
+                forgotten.take_out().await;
+            }
+        };
         tokio::select! {
             _ = stopped => {}
-            _ = async { tokio::join!(store, file) } => {}
+            _ = async { tokio::join!(store, file, forgotten) } => {}
         }
     };
     let thread = std::thread::Builder::new().name("tercel-fleet".to_owned());

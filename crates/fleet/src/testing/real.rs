@@ -13,8 +13,8 @@ use tercel_harness::store::Store;
 
 use super::nodes::{Folder, Node, until};
 use super::served::{
-    IDENTITY, Served, Shares, client, clients_resume_everywhere, early_data_is_accepted_once,
-    settings,
+    IDENTITY, Served, Shares, a_fatal_alert_takes_the_session_along, client,
+    clients_resume_everywhere, early_data_is_accepted_once, settings,
 };
 use crate::settings::StoreSettings;
 use crate::store::dial::Address;
@@ -61,6 +61,9 @@ async fn clients_resume_on_another_node() {
         let (a, b) = pair(&real, &folder, shares).await;
         clients_resume_everywhere(&[&a, &b]).await;
         early_data_is_accepted_once(&a, &b).await;
+        if shares == Shares::Sessions {
+            a_fatal_alert_takes_the_session_along([&a, &b]).await;
+        }
     }
 }
 
