@@ -288,7 +288,8 @@ impl ServerConfigBuilder {
     }
 
     /// How many tickets follow a full and a resumed handshake of TLS 1.3, 0 to 10. Default: two and one.
-    /// A client that asks for another number gets that. RFC 9149
+    /// A client that asks for another number gets that, up to 10; with a [session store](Self::session_store) no more than
+    /// these. RFC 9149
     #[must_use]
     pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
         self.resumption.new_tickets = after_full.min(10);

@@ -179,11 +179,12 @@ pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, fa
     }
     let resumption = &config.resumption;
     let ours = if facts.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
+    // What a client keeps for us it may have more of; room in a store is not for everyone to take.
+    let most = if ours == 0 || resumption.store.is_some() { ours } else { MAX_TICKETS };
     // What the client asks for, no more than we would give at most. RFC 9149 3
     match hello.extensions.ticket_request {
-        Some(_) if ours == 0 => 0,
-        Some(request) if facts.resumed => request.resumption_count.min(MAX_TICKETS),
-        Some(request) => request.new_session_count.min(MAX_TICKETS),
+        Some(request) if facts.resumed => request.resumption_count.min(most),
+        Some(request) => request.new_session_count.min(most),
         None => ours,
     }
 }
