@@ -68,7 +68,6 @@ mod testing;
 mod ticket;
 
 pub use config::client::{ClientConfig, ClientConfigBuilder};
-pub use config::common::ConfigError;
 #[cfg(feature = "brotli")]
 pub use config::compression::Brotli;
 #[cfg(feature = "zlib")]
@@ -77,6 +76,7 @@ pub use config::compression::Zlib;
 pub use config::compression::Zstd;
 pub use config::compression::{CompressCertificate, DecompressionFailed};
 pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
+pub use config::error::ConfigError;
 pub use config::policy::{
     AdmitEarlyData, ChooseConfig, Clock, FindPreSharedKey, KeyLog, PeerIdentity, Policy,
     SelectCredential, Side, SystemClock, VerifyPeer,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tercel_crypto::{Hash, HashAlgorithm};
 
-use super::common::{Common, ConfigError};
+use super::common::Common;
+use super::error::ConfigError;
 use super::policy::{AdmitEarlyData, FindPreSharedKey, Policy, VerifyPeer};
 use super::pre_shared_key::PreSharedKey;
 use super::server::ClientAuth;
