@@ -47,7 +47,7 @@ pub(crate) fn poll_both<C, B>(
     (down, backend, sent): (&mut Flow, &mut B, &mut u64),
     deaf: &mut Option<io::Error>,
     context: &mut Context<'_>,
-) -> (Poll<Result<(), Broken>>, Poll<Result<(), Broken>>)
+) -> (Moved, Moved)
 where
     C: AsyncRead + AsyncWrite + Unpin,
     B: AsyncRead + AsyncWrite + Unpin,
@@ -76,6 +76,9 @@ where
     }
 }
 
+/// How far a direction has come.
+pub(crate) type Moved = Poll<Result<(), Broken>>;
+
 /// After so many buffers it is the turn of other connections.
 const ROUNDS: usize = 8;
 
@@ -103,7 +106,7 @@ impl Flow {
         writer: &mut W,
         context: &mut Context<'_>,
         moved: &mut u64,
-    ) -> Poll<Result<(), Broken>>
+    ) -> Moved
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,

@@ -3,6 +3,7 @@
 //! Must not know: guards. Next: `early.rs` in `src`.
 
 use super::*;
+use crate::testing::terminator::connect_with;
 
 /// What waited for the handshake and then found no backend was not handed on.
 #[tokio::test]
@@ -51,7 +52,7 @@ async fn a_backend_that_breaks_off_or_is_not_there_is_told_to_the_client() {
     let node = start(&format!("workers = 1\n{listener}to = \"{breaks}\"\n{AT_ONCE}"));
     tokio::time::sleep(BLIND + Duration::from_secs(1)).await;
     let config = client().early_data(true).build().unwrap();
-    let stream = super::terminator::connect_with(&node, "a.example", config.clone()).await;
+    let stream = connect_with(&node, "a.example", config.clone()).await;
     let mut stream = stream.unwrap();
     stream.write_all(b"x").await.unwrap();
     let _ = stream.read(&mut [0]).await;
