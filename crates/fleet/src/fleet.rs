@@ -220,8 +220,8 @@ impl Fleet {
 
     /// How long early data is refused after the store was away or is not what it was: as long as one hello can
     /// count as fresh, one second more than twice its [window](Settings::freshness_window), one more, and twice the
-    /// [difference allowed between clocks](StoreSettings::clock_difference). At a store with replicas it is a minute more,
-    /// and as much as [the store may be late](StoreSettings::connect_time_limit).
+    /// [difference allowed between clocks](crate::StoreSettings::clock_difference). At a store with replicas it is a minute more,
+    /// and as much as [the store may be late](crate::StoreSettings::connect_time_limit).
     #[must_use]
     pub fn blind_time(&self) -> Duration {
         self.0.blind_time
