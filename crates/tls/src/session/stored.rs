@@ -73,8 +73,20 @@ impl StoredSession {
         Arc::new(Self { place, forgotten: AtomicBool::new(false) })
     }
 
-    /// Whether it was to be forgotten: a connection that has taken it out of its store may not put it back.
-    pub(crate) fn is_forgotten(&self) -> bool {
+    /// Calls `put`, by which a connection that has taken it out of its store puts it back, unless it is to be forgotten:
+    /// while it was away, another connection of it may have ended.
+    pub(crate) fn put_back(&self, put: impl FnOnce()) {
+        if self.is_forgotten() {
+            return;
+        }
+        put();
+        // Whoever has it forgotten may have looked for it before it was there.
+        if self.is_forgotten() {
+            self.forget();
+        }
+    }
+
+    fn is_forgotten(&self) -> bool {
         self.forgotten.load(Ordering::SeqCst)
     }
 
