@@ -5,12 +5,12 @@
 //! `connection/link.rs`, which holds this for as long as a connection can fail.
 
 use core::ptr::addr_eq;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::client_store::{ClientSessionKey, ClientSessionStore};
 use super::state::Session;
 use super::store::SessionStore;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// A session's store, which may go before its connections do, and its name there.
 pub(crate) struct StoredSession {
