@@ -63,6 +63,7 @@ mod key_log;
 mod keys;
 mod record;
 mod session;
+mod sync;
 #[cfg(test)]
 mod testing;
 mod ticket;

@@ -5,7 +5,6 @@
 //! `connection/link.rs`, which holds this for as long as a connection can fail.
 
 use core::ptr::addr_eq;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::client_store::{ClientSessionKey, ClientSessionStore};
@@ -14,6 +13,7 @@ use super::store::{ForgetSession, SessionStore};
 use crate::config::client::ClientConfig;
 use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// A session's store, which may go before its connections do, and its name there.
 pub(crate) struct StoredSession {
@@ -112,8 +112,20 @@ impl StoredSession {
         Arc::new(Self { place, forgotten: AtomicBool::new(false) })
     }
 
-    /// Whether it was to be forgotten: a connection that has taken it out of its store may not put it back.
-    pub(crate) fn is_forgotten(&self) -> bool {
+    /// Calls `put`, by which a connection that has taken it out of its store puts it back, unless it is to be forgotten:
+    /// while it was away, another connection of it may have ended.
+    pub(crate) fn put_back(&self, put: impl FnOnce()) {
+        if self.is_forgotten() {
+            return;
+        }
+        put();
+        // Whoever has it forgotten may have looked for it before it was there.
+        if self.is_forgotten() {
+            self.forget();
+        }
+    }
+
+    fn is_forgotten(&self) -> bool {
         self.forgotten.load(Ordering::SeqCst)
     }
 
