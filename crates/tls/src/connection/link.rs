@@ -116,6 +116,11 @@ impl Link {
         }
     }
 
+    /// Where the session lies that is to be forgotten then.
+    pub(crate) fn to_forget(&self) -> Option<Arc<StoredSession>> {
+        self.stored().clone()
+    }
+
     fn stored(&self) -> MutexGuard<'_, Option<Arc<StoredSession>>> {
         self.0.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
