@@ -2,7 +2,7 @@
 //!
 //! What it is for: processors without AVX-512. What it must not know: hashing. Where to look next: `rounds.rs`.
 
-use core::arch::x86_64 as x86;
+use core::arch::{asm, x86_64 as x86};
 
 use super::Lane;
 use super::rounds::{self, Vector};
@@ -79,6 +79,12 @@ impl Vector<4> for Four {
     }
 
     #[inline(always)]
+    fn settled(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { settled(self.0) })
+    }
+
+    #[inline(always)]
     fn add_constant(self, constant: u64) -> Self {
         // SAFETY: as above.
         Self(unsafe { x86::_mm256_add_epi64(self.0, x86::_mm256_set1_epi64x(constant as i64)) })
@@ -126,4 +132,17 @@ impl Vector<4> for Four {
             x86::_mm256_or_si256(both, x86::_mm256_and_si256(third.0, either))
         })
     }
+}
+
+/// # Safety
+///
+/// The processor must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn settled(mut vector: x86::__m256i) -> x86::__m256i {
+    // SAFETY: no instruction at all, but the register is said to have another value after it.
+    unsafe {
+        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags))
+    };
+    vector
 }

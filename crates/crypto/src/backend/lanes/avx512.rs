@@ -3,7 +3,7 @@
 //! What it is for: processors that have it. What it must not know: hashing. Where to look next: `rounds.rs`; `avx2.rs`, whose
 //! vector the four lanes are.
 
-use core::arch::x86_64 as x86;
+use core::arch::{asm, x86_64 as x86};
 
 use super::Lane;
 use super::avx2;
@@ -84,6 +84,12 @@ impl Vector<4> for Four {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(self.0.add(other.0))
+    }
+
+    #[inline(always)]
+    fn settled(self) -> Self {
+        // SAFETY: as above.
+        Self(avx2::Four(unsafe { settled_four(self.0.0) }))
     }
 
     #[inline(always)]
@@ -203,6 +209,12 @@ impl Vector<8> for Eight {
     }
 
     #[inline(always)]
+    fn settled(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { settled_eight(self.0) })
+    }
+
+    #[inline(always)]
     fn add_constant(self, constant: u64) -> Self {
         // SAFETY: as above.
         Self(unsafe { x86::_mm512_add_epi64(self.0, x86::_mm512_set1_epi64(constant as i64)) })
@@ -266,4 +278,30 @@ impl Eight {
         // SAFETY: as above.
         Self(unsafe { x86::_mm512_shuffle_i64x2::<WHICH>(self.0, other.0) })
     }
+}
+
+/// # Safety
+///
+/// The processor must have AVX-512 with VL.
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+unsafe fn settled_four(mut vector: x86::__m256i) -> x86::__m256i {
+    // SAFETY: no instruction at all, but the register is said to have another value after it.
+    unsafe {
+        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags))
+    };
+    vector
+}
+
+/// # Safety
+///
+/// The processor must have AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn settled_eight(mut vector: x86::__m512i) -> x86::__m512i {
+    // SAFETY: no instruction at all, but the register is said to have another value after it.
+    unsafe {
+        asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags))
+    };
+    vector
 }

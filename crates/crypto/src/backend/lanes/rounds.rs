@@ -38,6 +38,9 @@ pub(super) trait Vector<const N: usize>: Word {
     /// The sum modulo 2^64.
     fn add(self, other: Self) -> Self;
 
+    /// The same, of which the compiler does not know how it came about: sums of it are made in the order that is written.
+    fn settled(self) -> Self;
+
     /// The sum with the same number in each lane.
     fn add_constant(self, constant: u64) -> Self;
 
@@ -178,12 +181,13 @@ fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
 ) {
     let sum_e = e.rotate::<14, 50>().xor(e.rotate::<18, 46>(), e.rotate::<41, 23>());
     let sum_a = a.rotate::<28, 36>().xor(a.rotate::<34, 30>(), a.rotate::<39, 25>());
-    // T1 of the standard, but for what depends on e, by which the next round waits for this one. Two sums begin with it, so
-    // the compiler leaves it as it is; in one sum it would add the constant last.
-    let early = h.add(w[T].add_constant(k[T]));
+    // The next round waits for d and for h, so what is known last is added last: one addition after the rotations of e, and one
+    // after those of a. The compiler would share sums and add the constant at the end, which is fewer additions in longer chains.
+    let early = h.add(w[T].add_constant(k[T])).settled();
     let choice = e.choose(f, g);
-    *d = d.add(early).add(choice).add(sum_e);
-    *h = early.add(choice).add(sum_e).add(sum_a.add(a.majority(b, c)));
+    *d = d.add(early).settled().add(choice).settled().add(sum_e);
+    *h =
+        early.add(choice).settled().add(sum_e).settled().add(a.majority(b, c)).settled().add(sum_a);
     if MORE {
         let (near, far) = (w[(T + 1) % 16], w[(T + 14) % 16]);
         let near = near.rotate::<1, 63>().xor(near.rotate::<8, 56>(), near.shift::<7>());
