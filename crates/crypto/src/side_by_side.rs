@@ -8,7 +8,7 @@
 
 use core::cmp::Reverse;
 
-use crate::backend::lanes::{self, Instructions, Lane};
+use crate::backend::lanes::{self, Instructions, Lane, Outer};
 use crate::{HashLanes, HmacKey};
 
 /// A MAC to be made by [`macs`].
@@ -159,14 +159,16 @@ impl<'a> Jobs<'a> {
         self.count += 1;
     }
 
-    /// Makes all of them: side by side, if that pays and all are of SHA-384 or SHA-512.
+    /// Makes all of them: side by side, if that pays and all are of SHA-384, or all of SHA-512.
     pub(crate) fn run(&mut self) {
         self.run_with(lanes::in_use());
     }
 
     pub(crate) fn run_with(&mut self, instructions: Instructions) {
         let jobs = &mut self.places[..self.count];
-        let fits = |job: &Job<'_>| job.key.sha512_states().is_some();
+        let hash = |job: &Job<'_>| job.key.algorithm();
+        let first = jobs.iter().flatten().next().map(hash);
+        let fits = |job: &Job<'_>| job.key.sha512_states().is_some() && Some(hash(job)) == first;
         if !lanes::pays(instructions, jobs.len()) || !jobs.iter().flatten().all(fits) {
             jobs.iter_mut().flatten().for_each(Job::alone);
         } else if jobs.len() <= AT_ONCE / 2 {
@@ -179,41 +181,37 @@ impl<'a> Jobs<'a> {
 }
 
 fn together<const N: usize>(instructions: Instructions, jobs: &mut [Option<Job<'_>>]) {
-    // The longest first, so that those that go on stand together.
-    jobs.sort_unstable_by_key(|job| Reverse(job.as_ref().map(Job::blocks)));
-    let mut room = [Lane::EMPTY; N];
-    let lanes = &mut room[..jobs.len()];
-    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
-        if let Some([inner, _]) = job.key.sha512_states() {
-            lane.state = *inner;
-        }
+    let blocks = |job: &Option<Job<'_>>| job.as_ref().map_or(0, Job::blocks);
+    let most = jobs.iter().map(blocks).max().unwrap_or(0);
+    // The longest first, and the others begin later, so that all end together.
+    if jobs.iter().any(|job| blocks(job) != most) {
+        jobs.sort_unstable_by_key(|job| Reverse(blocks(job)));
     }
-    for index in 0.. {
-        let going_on = jobs.iter().flatten().take_while(|job| index < job.blocks());
+    let (mut room, mut outer) = ([Lane::EMPTY; N], [&[0; 8]; N]);
+    let (lanes, mut words) = (&mut room[..jobs.len()], 0);
+    for left in (1..=most).rev() {
+        let begun = jobs.iter().flatten().take_while(|job| job.blocks() >= left);
         let mut count = 0;
-        for (lane, job) in lanes.iter_mut().zip(going_on) {
+        for (lane, job) in lanes.iter_mut().zip(begun) {
+            let index = job.blocks() - left;
+            if let (0, Some([inner, _])) = (index, job.key.sha512_states()) {
+                lane.state = *inner;
+            }
             job.write_block(index, lane.block.as_flattened_mut());
             count += 1;
         }
-        if count == 0 {
-            break;
+        if left > 1 {
+            lanes::compress(instructions, &mut lanes[..count]);
         }
-        lanes::compress(instructions, &mut lanes[..count]);
     }
-    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
-        let digest_len = job.key.algorithm().output_len();
-        lane.write_state();
-        let block = lane.block.as_flattened_mut();
-        block[digest_len..].fill(0);
-        block[digest_len] = END;
-        write_len(digest_len, block);
+    for (state, job) in outer.iter_mut().zip(jobs.iter().flatten()) {
         if let Some([_, outer]) = job.key.sha512_states() {
-            lane.state = *outer;
+            *state = outer;
+            words = job.key.algorithm().output_len() / 8;
         }
     }
-    lanes::compress(instructions, lanes);
-    for (lane, job) in lanes.iter_mut().zip(jobs.iter_mut().flatten()) {
-        lane.write_state();
+    lanes::finish_macs(instructions, lanes, Outer { states: &outer[..lanes.len()], words });
+    for (lane, job) in lanes.iter().zip(jobs.iter_mut().flatten()) {
         job.out.copy_from_slice(&lane.block.as_flattened()[..job.out.len()]);
     }
     lanes::wipe(lanes);

@@ -5,9 +5,9 @@
 
 use core::arch::{asm, x86_64 as x86};
 
-use super::Lane;
 use super::avx2;
 use super::rounds::{self, Vector};
+use super::{Lane, Outer};
 use crate::backend::memory::Word;
 
 /// Whether this processor can, and without harm: those before Ice Lake, which lack VBMI, lower their clock for vectors of 512
@@ -20,26 +20,48 @@ pub(super) fn is_available() -> bool {
         && std::is_x86_feature_detected!("avx2")
 }
 
-/// Takes the blocks of one to four lanes into their states.
+/// [`rounds::compress`] for one to four lanes.
 ///
 /// # Safety
 ///
 /// [`is_available`] must have said yes.
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
-pub(super) unsafe fn four(lanes: &mut [Lane]) {
+pub(super) unsafe fn four(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     // SAFETY: the caller's promise.
-    unsafe { rounds::compress::<Four, 4>(lanes) };
+    unsafe { rounds::compress::<Four, 4>(lanes, outer) };
 }
 
-/// Takes the blocks of one to eight lanes into their states.
+/// [`rounds::compress`] for one to eight lanes.
 ///
 /// # Safety
 ///
 /// [`is_available`] must have said yes.
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) unsafe fn eight(lanes: &mut [Lane]) {
+pub(super) unsafe fn eight(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     // SAFETY: the caller's promise.
-    unsafe { rounds::compress::<Eight, 8>(lanes) };
+    unsafe { rounds::compress::<Eight, 8>(lanes, outer) };
+}
+
+/// Once for both hashes of a MAC, which are too long to stand there twice.
+///
+/// # Safety
+///
+/// [`is_available`] must have said yes.
+#[inline(never)]
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+unsafe fn hash_four(state: &mut [Four; 8], schedule: &mut [Four; 16]) {
+    rounds::hash(state, schedule);
+}
+
+/// The same.
+///
+/// # Safety
+///
+/// [`is_available`] must have said yes.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn hash_eight(state: &mut [Eight; 8], schedule: &mut [Eight; 16]) {
+    rounds::hash(state, schedule);
 }
 
 // The functions of three bits that the instruction takes as a table: the result for each value of the three, the first
@@ -73,6 +95,11 @@ impl Vector<4> for Four {
     #[inline(always)]
     fn store(self, words: &mut [u64; 4]) {
         self.0.store(words);
+    }
+
+    #[inline(always)]
+    fn store_big_endian(self, words: &mut [[u8; 8]; 4]) {
+        self.0.store_big_endian(words);
     }
 
     #[inline(always)]
@@ -123,6 +150,12 @@ impl Vector<4> for Four {
     fn majority(self, second: Self, third: Self) -> Self {
         self.function::<MAJORITY>(second, third)
     }
+
+    #[inline(always)]
+    fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
+        // SAFETY: as above.
+        unsafe { hash_four(state, schedule) }
+    }
 }
 
 impl Four {
@@ -153,21 +186,19 @@ impl Vector<8> for Eight {
     #[inline(always)]
     unsafe fn load_big_endian(words: &[[u8; 8]; 8]) -> Self {
         // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.
-        Self(unsafe {
-            let reversed = x86::_mm512_set4_epi64(
-                0x0809_0a0b_0c0d_0e0f,
-                0x0001_0203_0405_0607,
-                0x0809_0a0b_0c0d_0e0f,
-                0x0001_0203_0405_0607,
-            );
-            x86::_mm512_shuffle_epi8(x86::_mm512_loadu_si512(words.as_ptr().cast()), reversed)
-        })
+        Self(unsafe { reversed(x86::_mm512_loadu_si512(words.as_ptr().cast())) })
     }
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 8]) {
         // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn store_big_endian(self, words: &mut [[u8; 8]; 8]) {
+        // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
+        unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), reversed(self.0)) };
     }
 
     #[inline(always)]
@@ -247,6 +278,12 @@ impl Vector<8> for Eight {
     fn majority(self, second: Self, third: Self) -> Self {
         self.function::<MAJORITY>(second, third)
     }
+
+    #[inline(always)]
+    fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
+        // SAFETY: as above.
+        unsafe { hash_eight(state, schedule) }
+    }
 }
 
 /// Which two of four quarters are taken, of the first vector and then of the second.
@@ -304,4 +341,21 @@ unsafe fn settled_eight(mut vector: x86::__m512i) -> x86::__m512i {
         asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags))
     };
     vector
+}
+
+/// Each number with its bytes the other way round.
+///
+/// # Safety
+///
+/// The processor must have AVX-512 with BW.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn reversed(numbers: x86::__m512i) -> x86::__m512i {
+    let order = x86::_mm512_set4_epi64(
+        0x0809_0a0b_0c0d_0e0f,
+        0x0001_0203_0405_0607,
+        0x0809_0a0b_0c0d_0e0f,
+        0x0001_0203_0405_0607,
+    );
+    x86::_mm512_shuffle_epi8(numbers, order)
 }

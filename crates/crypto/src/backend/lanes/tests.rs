@@ -59,11 +59,42 @@ fn each_kernel_is_the_compression_function_in_each_lane() {
                 for lane in &mut expected {
                     sha::compress_512(&mut lane.state, &lane.block);
                 }
-                run(kernel, &mut lanes);
+                run(kernel, &mut lanes, None);
                 for (lane, expected) in lanes.iter().zip(&expected) {
                     assert_eq!(lane.state, expected.state, "{count} of {} lanes", kernel.most);
                     assert_eq!(lane.block, expected.block);
                 }
+            }
+        }
+    }
+}
+
+/// The outer hash by AWS-LC's compression function, its block put together here.
+#[test]
+fn each_kernel_makes_the_outer_hash_of_each_lane() {
+    for kernel in available().flat_map(kernels) {
+        for (count, words) in
+            (1..=kernel.most).flat_map(|count| [6, 8].map(|words| (count, words))).cycle().take(200)
+        {
+            let mut lanes: Vec<_> = (0..count).map(|_| random_lane()).collect();
+            let starts: Vec<_> = (0..count).map(|_| random_lane().state).collect();
+            let expected: Vec<_> = (lanes.iter().zip(&starts))
+                .map(|(lane, start)| {
+                    let (mut inner, mut outer) = (lane.state, *start);
+                    sha::compress_512(&mut inner, &lane.block);
+                    let mut block = [[0; 8]; 16];
+                    block[..8].copy_from_slice(&inner.map(u64::to_be_bytes));
+                    block[words..].fill([0; 8]);
+                    block[words][0] = 0x80;
+                    block[15] = (8 * (128 + 8 * words as u64)).to_be_bytes();
+                    sha::compress_512(&mut outer, &block);
+                    outer.map(u64::to_be_bytes)
+                })
+                .collect();
+            let states: Vec<_> = starts.iter().collect();
+            run(kernel, &mut lanes, Some(Outer { states: &states, words }));
+            for (lane, expected) in lanes.iter().zip(&expected) {
+                assert_eq!(lane.block[..8], *expected, "{count} of {} lanes", kernel.most);
             }
         }
     }
@@ -78,9 +109,18 @@ fn any_number_of_lanes_is_compressed() {
             for lane in &mut expected {
                 sha::compress_512(&mut lane.state, &lane.block);
             }
+            let mut macs = lanes.clone();
             compress(instructions, &mut lanes);
             let states = |lanes: &[Lane]| lanes.iter().map(|lane| lane.state).collect::<Vec<_>>();
             assert_eq!(states(&lanes), states(&expected), "{:?}, {count}", instructions.name());
+            // The outer hashes start from what the inner ones end with, only to start differently.
+            let outer: Vec<_> = expected.iter().map(|lane| &lane.state).collect();
+            let outer = Outer { states: &outer, words: 6 };
+            let mut alone = macs.clone();
+            finish_macs(instructions, &mut macs, outer);
+            one_by_one(&mut alone, Some(outer));
+            let of = |lanes: &[Lane]| lanes.iter().map(|lane| lane.block[0]).collect::<Vec<_>>();
+            assert_eq!(of(&macs), of(&alone), "{:?}, {count}", instructions.name());
         }
     }
 }
@@ -129,14 +169,19 @@ fn a_lane_gone_wrong_is_noticed() {
                 (1..=kernel.most).flat_map(|count| (0..count).map(move |lane| (count, lane)))
             {
                 // One bit, of one lane, of one kernel, with one number of lanes.
-                let wrong = |running: &Kernel, lanes: &mut [Lane]| {
-                    run(running, lanes);
-                    if ptr::eq(running, &kernels(instructions)[at]) && lanes.len() == count {
-                        lanes[lane].state[(count + lane) % 8] ^= 1 << (7 * lane + count);
-                    }
-                };
-                let passed = self_test::first_that_passes([instructions].into_iter(), wrong);
-                assert!(passed == Instructions::NONE, "lane {lane} of {count}");
+                for of_mac in [false, true] {
+                    let wrong = |running: &Kernel, lanes: &mut [Lane], outer: Option<Outer<'_>>| {
+                        run(running, lanes, outer);
+                        let is_at = ptr::eq(running, &kernels(instructions)[at]);
+                        if is_at && lanes.len() == count && outer.is_some() == of_mac {
+                            let (word, bit) = ((count + lane) % 8, (7 * lane + count) % 64);
+                            lanes[lane].state[word] ^= u64::from(!of_mac) << bit;
+                            lanes[lane].block[word][bit / 8] ^= u8::from(of_mac) << (bit % 8);
+                        }
+                    };
+                    let passed = self_test::first_that_passes([instructions].into_iter(), wrong);
+                    assert!(passed == Instructions::NONE, "lane {lane} of {count}, {of_mac}");
+                }
             }
         }
     }
@@ -147,10 +192,10 @@ fn instructions_gone_wrong_are_replaced_by_others_or_by_none() {
     let all: Vec<_> = available().collect();
     for count in 0..=all.len() {
         let broken: Vec<_> = all[..count].iter().flat_map(|found| kernels(*found)).collect();
-        let wrong = |kernel: &Kernel, lanes: &mut [Lane]| {
-            run(kernel, lanes);
+        let wrong = |kernel: &Kernel, lanes: &mut [Lane], outer: Option<Outer<'_>>| {
+            run(kernel, lanes, outer);
             if broken.iter().any(|broken| ptr::eq(*broken, kernel)) {
-                lanes[0].state[0] = 0;
+                (lanes[0].state[0], lanes[0].block[0]) = (0, [0; 8]);
             }
         };
         let passed = self_test::first_that_passes(available(), wrong);
