@@ -1,8 +1,8 @@
-//! Repeats one batch of what a key schedule asks for, so that a tool can count the instructions of it.
+//! Repeats one batch of what a key schedule asks for, so that a tool can count what it costs.
 //!
-//! `just count-lanes` runs it under `perf stat`, twice with different numbers of turns: the difference is what the batches cost.
-//! Valgrind's callgrind counts as well, but knows no AVX-512, so that AVX2's lanes run there.
-//! Arguments: the batch, how many times, and whether lanes are used ("on", "off").
+//! `perf stat -e instructions:u,cycles:u` over the program, twice with different numbers of turns: the difference is that of the
+//! batches alone. Valgrind's callgrind counts as well, but knows no AVX-512, so that AVX2's lanes run there.
+//! Arguments: the batch (those that take a number have it behind a dash: macs-8), how many times, and "off" for no lanes.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let (Some(batch), Some(Ok(times))) = (words.first(), words.get(1).map(|times| times.parse()))
     else {
-        eprintln!("usage: lanes BATCH TIMES [on|off]");
+        eprintln!("usage: lanes mac|key|keys|macs-N|expansions-N|tls12|tls13 TIMES [on|off]");
         // What `cargo test --benches` sees.
         return ExitCode::SUCCESS;
     };
@@ -44,8 +44,10 @@ fn named(name: &str) -> Option<Box<dyn FnMut()>> {
     );
     Some(match kind {
         "mac" => Box::new(move || _ = black_box(key.sign(&[black_box(&SECRET)]))),
-        "key" => Box::new(|| _ = black_box(HmacKey::new(SHA384, black_box(&SECRET)))),
-        "keys" => Box::new(|| _ = black_box(HmacKey::several(SHA384, black_box([&SECRET[..]; 3])))),
+        "key" => Box::new(|| _ = black_box(&HmacKey::new(SHA384, black_box(&SECRET)))),
+        "keys" => {
+            Box::new(|| _ = black_box(&HmacKey::several(SHA384, black_box([&SECRET[..]; 3]))))
+        }
         "macs" => Box::new(move || {
             let (mut outs, parts) = ([[0; 48]; 8], [&black_box(SECRET)[..]]);
             let mut all = outs.each_mut().map(|out| Mac { key: &key, parts: &parts, out });

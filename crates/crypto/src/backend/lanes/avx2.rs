@@ -48,7 +48,7 @@ impl Vector<4> for Four {
     #[inline(always)]
     unsafe fn load_big_endian(words: &[[u8; 8]; 4]) -> Self {
         // SAFETY: the caller's promise; reads the 32 bytes of the array, wherever they lie.
-        Self(unsafe { reversed(x86::_mm256_loadu_si256(words.as_ptr().cast())) })
+        Self(unsafe { x86::_mm256_loadu_si256(words.as_ptr().cast()) }).reversed()
     }
 
     #[inline(always)]
@@ -60,7 +60,7 @@ impl Vector<4> for Four {
     #[inline(always)]
     fn store_big_endian(self, words: &mut [[u8; 8]; 4]) {
         // SAFETY: as above; writes the 32 bytes of the array, wherever they lie.
-        unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), reversed(self.0)) };
+        unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
     #[inline(always)]
@@ -149,32 +149,32 @@ impl Vector<4> for Four {
     }
 }
 
+impl Four {
+    /// Each number with its bytes the other way round.
+    #[inline(always)]
+    fn reversed(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe {
+            let order = x86::_mm256_set_epi64x(
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+            );
+            x86::_mm256_shuffle_epi8(self.0, order)
+        })
+    }
+}
+
 /// # Safety
 ///
 /// The processor must have AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn settled(mut vector: x86::__m256i) -> x86::__m256i {
-    // SAFETY: no instruction at all, but the register is said to have another value after it.
+    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
     unsafe {
-        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags))
-    };
+        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags));
+    }
     vector
-}
-
-/// Each number with its bytes the other way round.
-///
-/// # Safety
-///
-/// The processor must have AVX2.
-#[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn reversed(numbers: x86::__m256i) -> x86::__m256i {
-    let order = x86::_mm256_set_epi64x(
-        0x0809_0a0b_0c0d_0e0f,
-        0x0001_0203_0405_0607,
-        0x0809_0a0b_0c0d_0e0f,
-        0x0001_0203_0405_0607,
-    );
-    x86::_mm256_shuffle_epi8(numbers, order)
 }

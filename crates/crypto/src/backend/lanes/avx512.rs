@@ -186,7 +186,7 @@ impl Vector<8> for Eight {
     #[inline(always)]
     unsafe fn load_big_endian(words: &[[u8; 8]; 8]) -> Self {
         // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.
-        Self(unsafe { reversed(x86::_mm512_loadu_si512(words.as_ptr().cast())) })
+        Self(unsafe { x86::_mm512_loadu_si512(words.as_ptr().cast()) }).reversed()
     }
 
     #[inline(always)]
@@ -198,7 +198,7 @@ impl Vector<8> for Eight {
     #[inline(always)]
     fn store_big_endian(self, words: &mut [[u8; 8]; 8]) {
         // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
-        unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), reversed(self.0)) };
+        unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
     #[inline(always)]
@@ -297,6 +297,21 @@ impl Eight {
         Self(unsafe { x86::_mm512_ternarylogic_epi64::<TABLE>(self.0, second.0, third.0) })
     }
 
+    /// Each number with its bytes the other way round.
+    #[inline(always)]
+    fn reversed(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe {
+            let order = x86::_mm512_set4_epi64(
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+            );
+            x86::_mm512_shuffle_epi8(self.0, order)
+        })
+    }
+
     /// The numbers at even places or at odd ones, in turns of this and of the other.
     #[inline(always)]
     fn pairs<const IS_ODD: bool>(self, other: Self) -> Self {
@@ -323,10 +338,10 @@ impl Eight {
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
 unsafe fn settled_four(mut vector: x86::__m256i) -> x86::__m256i {
-    // SAFETY: no instruction at all, but the register is said to have another value after it.
+    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
     unsafe {
-        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags))
-    };
+        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags));
+    }
     vector
 }
 
@@ -336,26 +351,9 @@ unsafe fn settled_four(mut vector: x86::__m256i) -> x86::__m256i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn settled_eight(mut vector: x86::__m512i) -> x86::__m512i {
-    // SAFETY: no instruction at all, but the register is said to have another value after it.
+    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
     unsafe {
-        asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags))
-    };
+        asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags));
+    }
     vector
-}
-
-/// Each number with its bytes the other way round.
-///
-/// # Safety
-///
-/// The processor must have AVX-512 with BW.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn reversed(numbers: x86::__m512i) -> x86::__m512i {
-    let order = x86::_mm512_set4_epi64(
-        0x0809_0a0b_0c0d_0e0f,
-        0x0001_0203_0405_0607,
-        0x0809_0a0b_0c0d_0e0f,
-        0x0001_0203_0405_0607,
-    );
-    x86::_mm512_shuffle_epi8(numbers, order)
 }

@@ -88,9 +88,11 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
     assert!(!lanes.is_empty() && lanes.len() <= N);
     // Where there are fewer lanes the last one is computed more than once, and stored once.
     let last = lanes.len() - 1;
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller's promise.
     let zero = unsafe { V::load(&[0; N]) };
+    // SAFETY: the same.
     let load = |words| unsafe { V::load(words) };
+    // SAFETY: the same.
     let load_big_endian = |words| unsafe { V::load_big_endian(words) };
 
     let (mut state, mut schedule) = ([zero; 8], [zero; 16]);
