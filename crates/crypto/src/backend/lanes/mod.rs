@@ -198,7 +198,7 @@ fn kernels(instructions: Instructions) -> &'static [Kernel] {
 }
 
 // How these numbers were got: `benches/wrappers.rs` times each kernel against one block by AWS-LC in the same process. On a Zen 5
-// the four lanes of AVX2 take as long as 2.2 blocks, the four of AVX-512 as long as 1.4 and its eight as long as 1.5.
+// the four lanes of AVX2 take as long as 2.1 blocks, the four of AVX-512 as long as 1.2 and its eight as long as 1.3.
 
 #[cfg(lanes_avx2)]
 static AVX2: [Kernel; 1] = [Kernel { least: 3, most: 4, compress: avx2::four }];
