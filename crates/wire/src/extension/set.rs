@@ -53,6 +53,13 @@ macro_rules! extension_set {
                 $(self.$field.is_none() &&)* self.unknown.is_empty()
             }
 
+            /// Which types of [`Self::KNOWN`] are there: the first in the lowest bit.
+            #[allow(dead_code, reason = "for messages that have an order of their own")]
+            pub(crate) fn present(&self) -> u64 {
+                let there = [$(self.$field.is_some()),*];
+                there.iter().rev().fold(0, |bits, there| bits << 1 | u64::from(*there))
+            }
+
             /// Writes one known extension, if it is there.
             pub(crate) fn write_one(&self, extension_type: ExtensionType, w: &mut Writer<'_>) {
                 match extension_type {

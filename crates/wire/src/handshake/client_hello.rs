@@ -106,7 +106,8 @@ impl<'a> ClientHello<'a> {
         Ok(ClientVersions { legacy_version, cipher_suites, supported_versions })
     }
 
-    /// The extensions in this body of a message, unopened: for a client that asks what it has sent.
+    /// The extensions in this body of a message, unopened and not looked through for duplicates: for a client that asks what
+    /// it has sent.
     pub fn extension_block(body: &'a [u8]) -> Result<ExtensionBlock<'a>, DecodeError> {
         let mut reader = Reader::new(body);
         reader.take(2 + 32)?;
@@ -114,7 +115,7 @@ impl<'a> ClientHello<'a> {
         // Suites and compression methods.
         reader.opaque16()?;
         reader.opaque8()?;
-        ExtensionBlock::parse(if reader.is_empty() { &[] } else { reader.opaque16()? })
+        ExtensionBlock::own(if reader.is_empty() { &[] } else { reader.opaque16()? })
     }
 }
 
