@@ -68,6 +68,9 @@ pub(crate) enum Window {
 /// Room for most flights.
 const FLIGHT: usize = 4096;
 
+/// Room for a flight without certificates.
+const SHORT_FLIGHT: usize = 512;
+
 impl Records {
     pub(crate) fn new(side: Side) -> Self {
         let mut sealer = Sealer::new();
@@ -101,7 +104,10 @@ impl Records {
     /// Where the messages of a flight are gathered: they will be sealed where they are.
     pub(crate) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
         if self.begun.is_none() {
-            self.out.reserve(FLIGHT);
+            // A buffer with room for a Finished need not grow for it.
+            if self.out.capacity().saturating_sub(self.out.len()) < SHORT_FLIGHT {
+                self.out.reserve(FLIGHT);
+            }
             self.begun = Some(at_hand(&mut self.sender)?.sealer()?.begin(&mut self.out));
         }
         Ok(&mut self.out)

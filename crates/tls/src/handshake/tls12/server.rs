@@ -54,9 +54,9 @@ async fn answer(
     let extended = extended_main_secret(&hello, config)?;
     if let Some(session) = resumption::find(flow, config, &hello).await? {
         let random = server_random(config)?;
-        let message = message.bytes();
-        resumption::serve(flow, config, &hello, message, session, random, secure_renegotiation)
-            .await?;
+        let named = (&hello, message.bytes());
+        let begun = resumption::begin(flow, config, named, session, random, secure_renegotiation)?;
+        resumption::complete(flow, config, begun).await?;
         return Ok(None);
     }
     let sent =
