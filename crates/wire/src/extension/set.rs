@@ -25,21 +25,25 @@ macro_rules! extension_set {
 
             /// Opens every known extension of a block (without the block's length).
             pub fn parse_block(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+                let mut set = Self::default();
+                set.fill(bytes)?;
+                Ok(set)
+            }
+
+            /// The same where the set lies, which was empty: it is large, and each return would copy it.
+            pub(crate) fn fill(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
                 let received = ExtensionBlock::parse(bytes)?;
-                let mut set = Self {
-                    unknown: UnknownExtensions::received(received, Self::KNOWN),
-                    received,
-                    ..Self::default()
-                };
+                self.unknown = UnknownExtensions::received(received, Self::KNOWN);
+                self.received = received;
                 for (extension_type, body) in received.iter() {
                     match extension_type {
                         $(ExtensionType::$TYPE => {
-                            set.$field = Some(Reader::all(body, super::$($codec)::+::read)?);
+                            self.$field = Some(Reader::all(body, super::$($codec)::+::read)?);
                         })*
                         _ => {}
                     }
                 }
-                Ok(set)
+                Ok(())
             }
 
             /// The types received, in order.
