@@ -154,8 +154,15 @@ impl Records {
     }
 
     /// Puts the messages gathered into records.
+    #[inline]
     pub(crate) fn send_flight(&mut self) -> Result<(), Error> {
-        let Some(start) = self.begun.take() else { return Ok(()) };
+        match self.begun.take() {
+            None => Ok(()),
+            Some(start) => self.end_flight(start),
+        }
+    }
+
+    fn end_flight(&mut self, start: usize) -> Result<(), Error> {
         let sent = self.seal_flight(start);
         if sent.is_err() {
             // What is not sealed must not leave.

@@ -65,6 +65,7 @@ macro_rules! extension_set {
             }
 
             /// Writes one known extension, if it is there.
+            #[allow(dead_code, reason = "for messages that have an order of their own")]
             pub(crate) fn write_one(&self, extension_type: ExtensionType, w: &mut Writer<'_>) {
                 match extension_type {
                     $(ExtensionType::$TYPE => {
@@ -80,7 +81,9 @@ macro_rules! extension_set {
             #[allow(dead_code, reason = "a ClientHello has an order of its own")]
             pub(crate) fn write(&self, w: &mut Writer<'_>) {
                 w.vec16(|w| {
-                    Self::KNOWN.iter().for_each(|&extension_type| self.write_one(extension_type, w));
+                    $(if let Some(body) = &self.$field {
+                        w.extension(ExtensionType::$TYPE, |w| super::$($codec)::+::write(body, w));
+                    })*
                     self.unknown.write(w);
                 });
             }
