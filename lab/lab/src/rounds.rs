@@ -51,7 +51,7 @@ struct Series<'b> {
 }
 
 impl Bench<'_> {
-    /// Measures a row: for the fewest rounds, and then until every interval is narrow or `limit` is over.
+    /// Measures a row: for the fewest rounds, and then until every verdict is settled or `limit` is over.
     /// `progress` hears of each round and how long the row has taken.
     pub(crate) fn measure(
         &self,
@@ -94,7 +94,7 @@ impl Bench<'_> {
             }
             if rounds >= fewest {
                 let sides = judge(row, &series, random);
-                if time_is_up || sides.iter().all(is_decided) {
+                if time_is_up || sides.iter().all(|side| is_decided(side, fewest)) {
                     break sides;
                 }
             }
@@ -171,11 +171,11 @@ fn checked(row: &Row, measurement: Measurement) -> Result<Measurement> {
     Ok(measurement)
 }
 
-fn is_decided(side: &SideReport) -> bool {
+fn is_decided(side: &SideReport, fewest: usize) -> bool {
     side.peers
         .iter()
         .filter_map(|figure| figure.speed.as_ref())
-        .all(|speed| speed.interval.is_narrow())
+        .all(|speed| speed.interval.is_settled(fewest))
 }
 
 /// The figures of each side, and how peers compare.
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!((c.against.as_str(), c.verdict), ("a", Verdict::Behind));
         assert!((sides[0].peers[1].floors.unwrap().ratio - 2.2).abs() < 1e-9);
         assert!(sides[0].peers[3].floors.is_none());
-        assert!(sides.iter().all(is_decided));
+        assert!(sides.iter().all(|side| is_decided(side, 9)));
     }
 
     #[test]

@@ -80,10 +80,18 @@ pub struct Handshake {
 }
 
 enum Stage {
-    /// Server: nobody has said anything yet, and until then there is nothing else to hold.
-    Silent(Arc<ServerConfig>),
+    /// Nobody has said anything yet, and until then there is nothing else to hold.
+    Silent(Beginning),
     UnderWay(Driver),
     Over,
+}
+
+/// What a handshake begins with.
+enum Beginning {
+    /// As soon as it is advanced.
+    Client(Arc<ClientConfig>, ClientSessionKey),
+    /// With what a client says.
+    Server(Arc<ServerConfig>),
 }
 
 /// What to do next.
@@ -112,7 +120,7 @@ enum Kind {
 }
 
 impl Handshake {
-    /// A client's handshake with the server of this name.
+    /// A client's handshake with the server of this name. It takes no memory before it is advanced.
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
         Self::client_to(config, server, None)
@@ -131,18 +139,35 @@ impl Handshake {
         port: Option<u16>,
     ) -> Self {
         let to = ClientSessionKey::new(server, port, config.resumption.context);
-        let driver = Driver::new(Side::Client, Running::client(config, to));
-        Self::new(Side::Client, Stage::UnderWay(driver))
+        Self::new(Beginning::Client(config, to))
     }
 
     /// A server's handshake with whoever connected. It takes no memory before something was received.
     #[must_use]
     pub fn server(config: Arc<ServerConfig>) -> Self {
-        Self::new(Side::Server, Stage::Silent(config))
+        Self::new(Beginning::Server(config))
     }
 
-    fn new(side: Side, stage: Stage) -> Self {
-        Self { side, stage, open: None, refusal: None }
+    fn new(beginning: Beginning) -> Self {
+        let side = match beginning {
+            Beginning::Client(..) => Side::Client,
+            Beginning::Server(_) => Side::Server,
+        };
+        Self { side, stage: Stage::Silent(beginning), open: None, refusal: None }
+    }
+
+    /// Takes the memory that a handshake needs.
+    fn begin(&mut self) {
+        self.stage = match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Silent(beginning) => {
+                let running = match beginning {
+                    Beginning::Client(config, to) => Running::client(config, to),
+                    Beginning::Server(config) => Running::server(config),
+                };
+                Stage::UnderWay(Driver::new(self.side, running))
+            }
+            stage => stage,
+        };
     }
 
     fn driver(&mut self) -> Option<&mut Driver> {
@@ -161,11 +186,11 @@ impl Handshake {
         if self.open.is_some() {
             return Err(Misuse::QuestionOpen.into());
         }
-        if let Stage::Silent(config) = &self.stage {
-            if received.is_empty() {
+        if let Stage::Silent(beginning) = &self.stage {
+            if matches!(beginning, Beginning::Server(_)) && received.is_empty() {
                 return Ok(Next::Receive);
             }
-            self.stage = Stage::UnderWay(begin_server(Arc::clone(config)));
+            self.begin();
         }
         let driver = self.driver().ok_or(Misuse::HandshakeOver)?;
         match driver.advance(received, out) {
@@ -294,10 +319,6 @@ impl core::fmt::Debug for Handshake {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Handshake").field("open", &self.open).finish_non_exhaustive()
     }
-}
-
-fn begin_server(config: Arc<ServerConfig>) -> Driver {
-    Driver::new(Side::Server, Running::server(config))
 }
 
 fn ends_with_tickets(side: Side, connection: &Connection) -> bool {

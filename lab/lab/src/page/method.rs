@@ -58,7 +58,7 @@ const METHOD: [&str; 8] = [
     "A ratio is the median of the ratios within rounds, so that what slows the machine for longer than a round cancels out. Its \
      95 % interval is by bootstrap over rounds.",
     "A peer is held against the best of the other peers in that row and side. Rounds go on until every interval is within \
-     ±2 %, or the row's time is up.",
+     ±2 %, and those that just miss 1 stand on twice the fewest rounds, or the row's time is up.",
     "Version, suite, group, signature scheme and number of tickets are pinned on both sides and checked after each handshake: \
      another than was asked fails the row.",
     "All libraries have the same allocator, the same certificates, and buffers of their final size.",
