@@ -16,6 +16,10 @@ setup:
 test:
     cargo test --workspace
 
+# What threads share, in every interleaving: `just loom`, or with a part of a model's name.
+loom MODEL="":
+    tools/loom.sh {{ quote(MODEL) }}
+
 # Formatting, lints with each set of features, documentation.
 check:
     cargo fmt --all --check

@@ -13,15 +13,35 @@ fn main() {
     let for_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|name| name == "x86_64");
     if wanted && for_x86_64 {
         println!("cargo::rustc-cfg=lanes_avx2");
-        if minor_version().is_some_and(|minor| minor >= 89) {
+        if version().is_some_and(|said| has_avx512(&said)) {
             println!("cargo::rustc-cfg=lanes_avx512");
         }
     }
 }
 
-/// The N of "rustc 1.N.0 (..)". A compiler that says it otherwise gets what every compiler gets.
-fn minor_version() -> Option<u32> {
+/// What the compiler says of itself: "rustc 1.89.0 (29483883e 2025-08-04)".
+fn version() -> Option<String> {
     let said = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?.stdout;
-    let version = String::from_utf8(said).ok()?;
-    version.strip_prefix("rustc 1.")?.split('.').next()?.parse().ok()
+    String::from_utf8(said).ok()
 }
+
+/// Whether a compiler of this version has the intrinsics for AVX-512. One that says it otherwise gets what every compiler
+/// gets, and so do compilers from before the first release that has them: some of those have them, and some do not.
+pub(crate) fn has_avx512(said: &str) -> bool {
+    release(said).is_some_and(|(numbers, is_before)| (numbers, !is_before) >= (FIRST, true))
+}
+
+/// The release that a version is, or that it comes before.
+fn release(said: &str) -> Option<([u32; 3], bool)> {
+    let version = said.strip_prefix("rustc ")?.split_ascii_whitespace().next()?;
+    // Marked as "-nightly", "-beta.3", "-dev".
+    let (numbers, before) = match version.split_once('-') {
+        Some((numbers, _)) => (numbers, true),
+        None => (version, false),
+    };
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    let release = [numbers.next()??, numbers.next()??, numbers.next()??];
+    numbers.next().is_none().then_some((release, before))
+}
+
+const FIRST: [u32; 3] = [1, 89, 0];

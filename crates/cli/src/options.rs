@@ -47,6 +47,10 @@ pub(crate) struct TlsOptions {
     #[arg(long, value_name = "NAMES", value_parser = compressions)]
     pub(crate) certificate_compression: Option<List<Compression>>,
 
+    /// Do not hash side by side in vector instructions
+    #[arg(long)]
+    pub(crate) no_hash_lanes: bool,
+
     /// Append every secret to this file, in the format network analysers read
     #[arg(long, value_name = "FILE")]
     pub(crate) key_log: Option<PathBuf>,
@@ -90,6 +94,9 @@ impl TlsOptions {
 macro_rules! apply {
     ($options:expr, $builder:expr) => {{
         let options: &$crate::options::TlsOptions = $options;
+        if options.no_hash_lanes {
+            tercel::crypto::use_hash_lanes(false);
+        }
         let mut builder = $builder.versions(&options.versions());
         if let Some(groups) = &options.groups {
             builder = builder.groups(&groups.0);
@@ -240,9 +247,8 @@ mod tests {
         assert!(message.contains("`gzip`") && message.contains("brotli"), "{message}");
     }
 
-    #[test]
-    fn versions_restrict_to_those_named() {
-        let options = |tls12, tls13| TlsOptions {
+    fn options(tls12: bool, tls13: bool) -> TlsOptions {
+        TlsOptions {
             tls12,
             tls13,
             groups: None,
@@ -251,8 +257,30 @@ mod tests {
             record_size_limit: None,
             compressed_certificates: false,
             certificate_compression: None,
+            no_hash_lanes: false,
             key_log: None,
+        }
+    }
+
+    #[test]
+    fn hash_lanes_can_be_switched_off() {
+        use tercel::crypto::{HashLanes, hash_lanes, use_hash_lanes};
+        let build = |options: &TlsOptions| {
+            let builder = apply!(options, ClientConfig::builder())?;
+            anyhow::Ok(builder.verifier(Policy::Here(Arc::new(AcceptAnyPeer))).build()?)
         };
+        let found = hash_lanes();
+        build(&options(false, false)).unwrap();
+        assert_eq!(hash_lanes(), found);
+        build(&TlsOptions { no_hash_lanes: true, ..options(false, false) }).unwrap();
+        assert_eq!(hash_lanes(), HashLanes::None);
+        use_hash_lanes(true);
+        #[cfg(not(feature = "hash-lanes"))]
+        assert_eq!(found, HashLanes::None);
+    }
+
+    #[test]
+    fn versions_restrict_to_those_named() {
         let (new, old) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);
         assert_eq!(options(false, false).versions(), [new, old]);
         assert_eq!(options(true, true).versions(), [new, old]);

@@ -45,6 +45,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
 
+    /// Do not hash side by side in vector instructions
+    #[arg(long)]
+    no_hash_lanes: bool,
+
     /// Where /metrics and /healthz are served
     #[arg(long, value_name = "ADDRESS:PORT")]
     admin: Option<String>,
@@ -62,7 +66,8 @@ pub(crate) struct Options {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "listen", "to", "cert_dir", "cert", "key", "workers", "admin", "log", "log_level",
+            "listen", "to", "cert_dir", "cert", "key", "workers", "no_hash_lanes", "admin", "log",
+            "log_level",
         ]
     )]
     config: Option<PathBuf>,
@@ -97,6 +102,7 @@ impl Options {
             certificate: self.cert.clone(),
             key: self.key.clone(),
             workers: self.workers,
+            no_hash_lanes: self.no_hash_lanes,
             admin: self.admin.clone(),
             log: self.log.clone(),
             log_level: self.log_level.clone(),

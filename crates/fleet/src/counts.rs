@@ -14,6 +14,8 @@ pub struct Counts {
     pub misses: u64,
     /// Sessions that were stored.
     pub kept: u64,
+    /// Sessions that were taken out of the store because a connection of theirs ended with a fatal alert.
+    pub forgotten: u64,
     /// Early data that was admitted.
     pub early_data_admitted: u64,
     /// Early data that was refused because the store had seen it before.
@@ -54,6 +56,7 @@ pub(crate) struct Counters {
     pub(crate) hits: Count,
     pub(crate) misses: Count,
     pub(crate) kept: Count,
+    pub(crate) forgotten: Count,
     pub(crate) early_data_admitted: Count,
     pub(crate) early_data_replayed: Count,
     pub(crate) early_data_unknown: Count,
@@ -71,6 +74,7 @@ impl Counters {
             hits: self.hits.get(),
             misses: self.misses.get(),
             kept: self.kept.get(),
+            forgotten: self.forgotten.get(),
             early_data_admitted: self.early_data_admitted.get(),
             early_data_replayed: self.early_data_replayed.get(),
             early_data_unknown: self.early_data_unknown.get(),

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tercel::TicketKeyError;
 
@@ -26,6 +27,15 @@ pub enum FleetError {
     ForeignKeys,
     /// What nodes of this fleet write in the store was not written under a secret of this node's.
     ForeignSecret,
+    /// A setting differs from that of the nodes that admit early data: its name, its value here, and its value there.
+    Disagreement {
+        /// The setting's name.
+        setting: &'static str,
+        /// Its value here.
+        here: Duration,
+        /// Its value at the other nodes.
+        there: Duration,
+    },
     /// The store is away or did not answer in time.
     Away,
     /// The store answered with an error, whose code this is.
@@ -53,6 +63,11 @@ impl fmt::Display for FleetError {
             ),
             Self::ForeignSecret => f.write_str(
                 "the fleet secret is not that of the other nodes: no session of theirs can be read",
+            ),
+            Self::Disagreement { setting, here, there } => write!(
+                f,
+                "{setting} is {here:?} here and {there:?} at the nodes that admit early data now; \
+                 it has to be the same on all"
             ),
             Self::Away => f.write_str("the store is away"),
             Self::Store(code) => write!(f, "the store answers {code}"),

@@ -1,6 +1,7 @@
 //! A node's part in its fleet.
 //!
-//! Must not know: how anything is kept. Next: [`crate::keeper`], which runs beside it.
+//! Must not know: how anything is kept. Next: [`crate::node`], what there is of it; [`crate::keeper`], which
+//! runs beside it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,43 +10,20 @@ use std::time::Duration;
 use tercel::pki_types::UnixTime;
 use tercel::{Policy, ServerConfigBuilder, TicketSealer};
 use tercel_tokio::Answers;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use crate::counts::{Counters, Counts};
-use crate::early_data::{Guard, blind_time};
+use crate::counts::Counts;
+use crate::early_data::blind_time;
 use crate::error::FleetError;
-use crate::keeper::{StoreKeeper, keep_file};
-use crate::mark::Mark;
-use crate::secrets::{FleetSecrets, SecretCell};
-use crate::sessions::Sessions;
-use crate::settings::{Settings, StoreSettings, TicketKeys};
-use crate::store::Store;
-use crate::store::dial::Address;
+use crate::node::Node;
+use crate::secrets::FleetSecrets;
+use crate::settings::Settings;
 use crate::ticket_keys::FleetTickets;
-use crate::ticket_keys::file::KeyFile;
-use crate::ticket_keys::shared::StoreKeys;
 
 /// A node's part in its fleet: put into configurations by [`apply`](Self::apply) and into acceptors by
 /// [`answers`](Self::answers). Cheap to clone; what it runs ends with the last of its clones, configurations and answers.
 #[derive(Clone)]
 pub struct Fleet(Arc<Node>);
-
-struct Node {
-    store: Option<Arc<Store>>,
-    tickets: Option<Arc<FleetTickets>>,
-    key_file: Option<Arc<KeyFile>>,
-    store_keys: Option<Arc<StoreKeys>>,
-    sessions: Option<Sessions>,
-    guard: Option<Arc<Guard>>,
-    secrets: Option<Arc<SecretCell>>,
-    early_data: u32,
-    freshness_window: u32,
-    blind_time: Duration,
-    counters: Arc<Counters>,
-    /// Dropped with the node, which ends the keeper.
-    _stop: oneshot::Sender<()>,
-}
 
 /// How a node stands to its store now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,36 +65,7 @@ impl Fleet {
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
-        settings.check()?;
-        let counters = Arc::new(Counters::default());
-        let shares_keys = settings.ticket_keys != TicketKeys::Own;
-        let tickets = shares_keys.then(|| Arc::new(FleetTickets::new(settings.ticket_lifetime)));
-        let key_file = match (&settings.ticket_keys, &tickets) {
-            (TicketKeys::File(path), Some(tickets)) => {
-                let file = KeyFile::new(path, Arc::clone(tickets), Arc::clone(&counters));
-                file.read()?;
-                Some(Arc::new(file))
-            }
-            _ => None,
-        };
-        let (stop, stopped) = oneshot::channel();
-        let mut node = Node {
-            store: None,
-            tickets,
-            key_file,
-            store_keys: None,
-            sessions: None,
-            guard: None,
-            secrets: None,
-            early_data: settings.early_data,
-            freshness_window: settings.freshness_window,
-            blind_time,
-            counters,
-            _stop: stop,
-        };
-        let keeper = settings.store.as_ref().map(|s| node.with_store(settings, s)).transpose()?;
-        start(keeper, node.key_file.clone(), stopped)?;
-        Ok(Self(Arc::new(node)))
+        Ok(Self(Arc::new(Node::start(settings, blind_time)?)))
     }
 
     /// The builder with what this fleet shares: ticket keys, sessions, early data. What it does not share stays as it was.
@@ -131,6 +80,9 @@ impl Fleet {
         }
         if node.sessions.is_some() {
             builder = builder.session_store(Policy::Ask);
+        }
+        if let Some(forgetting) = &node.forgetting {
+            builder = builder.forget_session(Arc::new(forgetting.clone()));
         }
         if node.guard.is_some() {
             builder = builder.early_data(node.early_data, Policy::Ask);
@@ -215,6 +167,20 @@ impl Fleet {
         }
     }
 
+    /// Refuses early data from now on, and holds other nodes to this one's settings no longer: for a server whose new
+    /// connections ask another fleet, while some that are left keep this one. Of no effect if there is no guard here.
+    pub fn retire_guard(&self) {
+        if let Some(guard) = &self.0.guard {
+            guard.retire();
+        }
+    }
+
+    /// Whether both are clones of one.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Waits until the store is reached and ticket keys are there, as far as the settings want them, for no longer
     /// than `limit`: whether they are. For a server that would rather not begin with full handshakes. Needs a tokio
     /// runtime.
@@ -254,8 +220,8 @@ impl Fleet {
 
     /// How long early data is refused after the store was away or is not what it was: as long as one hello can
     /// count as fresh, one second more than twice its [window](Settings::freshness_window), one more, and twice the
-    /// [difference allowed between clocks](StoreSettings::clock_difference). At a store with replicas it is a minute more,
-    /// and as much as [the store may be late](StoreSettings::connect_time_limit).
+    /// [difference allowed between clocks](crate::StoreSettings::clock_difference). At a store with replicas it is a minute more,
+    /// and as much as [the store may be late](crate::StoreSettings::connect_time_limit).
     #[must_use]
     pub fn blind_time(&self) -> Duration {
         self.0.blind_time
@@ -280,86 +246,6 @@ impl TicketSealer for Held {
     fn lifetime(&self) -> u32 {
         self.tickets.lifetime()
     }
-}
-
-impl Node {
-    fn with_store(
-        &mut self,
-        settings: &Settings,
-        about: &StoreSettings,
-    ) -> Result<StoreKeeper, FleetError> {
-        let secrets = SecretCell::new(FleetSecrets::read(about, &settings.name)?);
-        let known = || Arc::clone(&secrets);
-        let address = Address::of(about)?;
-        let counters = || Arc::clone(&self.counters);
-        let store = Arc::new(Store::new(about.time_limit, about.connect_time_limit, counters()));
-        let at = || Arc::clone(&store);
-        // In braces, which keep what belongs together in one place where keys are spread.
-        let prefix = format!("tercel:{{{}}}:", settings.name);
-        self.sessions =
-            settings.sessions.then(|| Sessions::new(at(), &prefix, known(), counters()));
-        self.guard = (settings.early_data > 0).then(|| {
-            let difference = about.clock_difference.as_secs();
-            let blind_time = self.blind_time;
-            Arc::new(Guard::new(at(), &prefix, difference, blind_time, counters()))
-        });
-        let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
-        self.store_keys = tickets.map(|tickets| {
-            let period = settings.ticket_lifetime;
-            let tickets = Arc::clone(tickets);
-            Arc::new(StoreKeys::new(at(), &prefix, known(), tickets, period, counters()))
-        });
-        // Ticket keys tell by themselves.
-        let wants_mark = settings.sessions && self.store_keys.is_none();
-        let mark = wants_mark.then(|| Mark::new(at(), &prefix, known()));
-        self.store = Some(at());
-        self.secrets = Some(secrets);
-        Ok(StoreKeeper {
-            store: at(),
-            address,
-            connections: about.connections,
-            connect_limit: about.connect_time_limit,
-            guard: self.guard.clone(),
-            keys: self.store_keys.clone(),
-            mark,
-            probe: format!("{prefix}probe"),
-            counters: counters(),
-        })
-    }
-}
-
-/// Runs the keeper until `stopped` hears that nobody needs it.
-fn start(
-    store: Option<StoreKeeper>,
-    file: Option<Arc<KeyFile>>,
-    stopped: oneshot::Receiver<()>,
-) -> Result<(), FleetError> {
-    if store.is_none() && file.is_none() {
-        return Ok(());
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(FleetError::Thread)?;
-    let keep = async move {
-        let store = async {
-            if let Some(store) = &store {
-                store.keep().await;
-            }
-        };
-        let file = async {
-            if let Some(file) = &file {
-                keep_file(file).await;
-            }
-        };
-        tokio::select! {
-            _ = stopped => {}
-            _ = async { tokio::join!(store, file) } => {}
-        }
-    };
-    let thread = std::thread::Builder::new().name("tercel-fleet".to_owned());
-    thread.spawn(move || runtime.block_on(keep)).map_err(FleetError::Thread)?;
-    Ok(())
 }
 
 impl fmt::Debug for Fleet {

@@ -28,7 +28,8 @@
 //!   is asked of the store in a handshake. With keys from the store one node replaces them when their time has
 //!   come, and all have the next key before it seals.
 //! - **Sessions** ([`Settings::sessions`]): the session lies in the store and the client has a name for it. In TLS 1.3
-//!   each can be resumed once, among all nodes.
+//!   each can be resumed once, among all nodes. A session of TLS 1.2 whose connection ended with a fatal
+//!   alert is taken out of the store.
 //! - **The memory behind early data** ([`Settings::early_data`]): what one node admitted, no node admits again.
 //!
 //! # For the operator
@@ -81,8 +82,10 @@ mod early_data;
 mod error;
 mod files;
 mod fleet;
+mod forgetting;
 mod keeper;
 mod mark;
+mod node;
 mod secret;
 mod secrets;
 mod sessions;

@@ -149,10 +149,13 @@ pub struct StoreSettings {
     /// How long a handshake waits for an answer; then the store counts as away until it answers in time again.
     /// Default: 50 milliseconds.
     pub time_limit: Duration,
-    /// How long connecting may take, and how late a store may be that is to count as the same one. Default: 2 seconds.
+    /// How long connecting may take, and how late a store may be that is to count as the same one. With early data and a
+    /// store that has replicas it has to be the same on all nodes, as `clock_difference` has. Default: 2 seconds.
     pub connect_time_limit: Duration,
     /// By how much the clocks of node and store may differ for early data to be admitted, in whole seconds up to 60.
-    /// [`Fleet::blind_time`](crate::Fleet::blind_time) grows by twice that. The same on all nodes. Default: 5 seconds.
+    /// [`Fleet::blind_time`](crate::Fleet::blind_time) grows by twice that. It has to be the same on all
+    /// nodes: one that is set otherwise than those that admit early data now refuses it, and says so in the log, until none
+    /// of them has been there for ten minutes. Default: 5 seconds.
     pub clock_difference: Duration,
 }
 

@@ -8,7 +8,6 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -21,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::metrics::{self, Metrics};
+use crate::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// Connections served at a time; others wait in the listener's queue.
 const CONNECTIONS: usize = 32;
@@ -81,9 +81,11 @@ impl Health {
     /// # Errors
     /// Before [`Health::serving`], after [`Health::draining`], and while a listener is gone.
     pub fn check(&self) -> Result<String, String> {
+        // First: the numbers of a process that serves were there before it did.
+        let phase = self.phase.load(Ordering::Acquire);
         let (wanted, listening) =
             (self.wanted.load(Ordering::Relaxed), self.listening.load(Ordering::Relaxed));
-        match self.phase.load(Ordering::Acquire) {
+        match phase {
             SERVING if listening < wanted => {
                 Err(format!("{listening} of {wanted} listeners are left\n"))
             }
@@ -179,5 +181,7 @@ fn text(status: StatusCode, body: String) -> Response<String> {
     response
 }
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;

@@ -61,6 +61,8 @@ struct Established {
     lazy: bool,
     /// The backend that has got early data already, or what became of it.
     early: Option<Outcome>,
+    /// The first that goes to the backend came early, and has waited for the handshake.
+    kept_early_data: bool,
     /// By the configuration of the handshake, which is this connection's to its end.
     way: Way,
 }
@@ -153,11 +155,9 @@ impl Arrival {
         }
         let protocol = facts.alpn.as_deref();
         let http = matches!(protocol, Some(b"h2" | b"http/1.1" | b"http/1.0"));
-        if early.is_none() && !late.is_empty() {
-            self.hub.shard.early_data_kept();
-        }
+        let kept_early_data = early.is_none() && !late.is_empty();
         let lazy = early.is_none()
-            && late.is_empty()
+            && !kept_early_data
             && match route.connect {
                 Connect::Auto => http,
                 Connect::AtOnce => false,
@@ -179,7 +179,7 @@ impl Arrival {
         }
         let (listener, route) = (u32::try_from(listener).ok()?, u32::try_from(number).ok()?);
         let way = Way { hub, view, client, listener, route };
-        Some(Box::new(Established { session, lazy, early, way }))
+        Some(Box::new(Established { session, lazy, early, kept_early_data, way }))
     }
 
     async fn proxy_header(&self, transport: &mut TcpStream) -> io::Result<Option<Ends>> {
@@ -207,7 +207,7 @@ impl Established {
     /// A connection to the first backend that can be reached. If there is none the client is told that
     /// there is nothing to come.
     async fn connect(self: Box<Self>) -> Option<(Box<Session>, BackendStream)> {
-        let Self { mut session, early, way, .. } = *self;
+        let Self { mut session, early, kept_early_data, way, .. } = *self;
         let backend = match early {
             None => way.reach().await,
             Some(Outcome::There(backend)) => Some(backend),
@@ -217,8 +217,10 @@ impl Established {
                 return None;
             }
         };
-        if backend.is_none() {
-            session.say_goodbye().await;
+        match &backend {
+            Some(_) if kept_early_data => session.hub().shard.early_data_kept(),
+            Some(_) => {}
+            None => session.say_goodbye().await,
         }
         backend.map(|backend| (session, backend))
     }

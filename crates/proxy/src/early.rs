@@ -32,6 +32,8 @@ pub(crate) struct EarlyBackend {
     header: Vec<u8>,
     /// What the backend has not taken.
     unsent: Vec<u8>,
+    /// Why it takes no more, while its answer goes on.
+    deaf: Option<io::Error>,
     is_answered: bool,
 }
 
@@ -75,8 +77,8 @@ impl EarlyBackend {
     ) -> Self {
         let listener = u32::try_from(listener).unwrap_or(u32::MAX);
         let (stage, unsent) = (Stage::Idle, Vec::new());
-        let header = Vec::new();
-        Self { hub, view, client, listener, ends, stage, header, unsent, is_answered: false }
+        let (header, deaf) = (Vec::new(), None);
+        Self { hub, view, client, listener, ends, stage, header, unsent, deaf, is_answered: false }
     }
 
     /// The handshake is complete: what there is to go on with, if early data was handed on.
@@ -85,11 +87,13 @@ impl EarlyBackend {
             Stage::Idle | Stage::Later => return None,
             Stage::Reaching(reaching) => {
                 // Nothing of it is early any more.
-                self.hub.shard.early_data_kept();
                 let header = std::mem::take(&mut self.header);
                 self.unsent.splice(..0, header);
                 match reaching.await {
-                    Some(backend) => Outcome::There(backend),
+                    Some(backend) => {
+                        self.hub.shard.early_data_kept();
+                        Outcome::There(backend)
+                    }
                     None => Outcome::Nobody,
                 }
             }
@@ -111,22 +115,34 @@ impl EarlyBackend {
         let (listener, route) = (self.listener, u32::try_from(number).ok()?);
         Some((Way { hub, view, client: self.client, listener, route }, header))
     }
+}
 
-    /// Writes what there is, and then reads.
-    fn poll_backend(
-        &mut self,
-        context: &mut Context<'_>,
-        answer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let Stage::Open(backend) = &mut self.stage else { return Poll::Ready(Ok(())) };
-        while !self.unsent.is_empty() {
-            match ready!(Pin::new(&mut *backend).poll_write(context, &self.unsent))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => drop(self.unsent.drain(..count.min(self.unsent.len()))),
-            }
+/// Writes what there is as far as it is taken, and reads, whichever is possible: a backend may answer before it has taken
+/// all, and take no more. `unsent` keeps what it has not, so that whoever goes on finds out as well.
+fn poll_exchange<B: AsyncRead + AsyncWrite + Unpin>(
+    backend: &mut B,
+    unsent: &mut Vec<u8>,
+    deaf: &mut Option<io::Error>,
+    context: &mut Context<'_>,
+    answer: &mut ReadBuf<'_>,
+) -> Poll<io::Result<()>> {
+    while !unsent.is_empty() && deaf.is_none() {
+        match Pin::new(&mut *backend).poll_write(context, unsent) {
+            Poll::Ready(Ok(0)) => *deaf = Some(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(Ok(count)) => drop(unsent.drain(..count.min(unsent.len()))),
+            Poll::Ready(Err(error)) => *deaf = Some(error),
+            Poll::Pending => break,
         }
-        Pin::new(backend).poll_read(context, answer)
     }
+    let before = answer.filled().len();
+    let read = ready!(Pin::new(backend).poll_read(context, answer));
+    if answer.filled().len() == before {
+        // A break that was told in writing looks like an end in reading.
+        if let Some(error) = deaf.take() {
+            return Poll::Ready(Err(error));
+        }
+    }
+    Poll::Ready(read)
 }
 
 impl EarlyExchange for EarlyBackend {
@@ -162,7 +178,11 @@ impl EarlyExchange for EarlyBackend {
             let header = std::mem::take(&mut self.header);
             self.unsent.splice(..0, header);
         }
-        let polled = ready!(self.poll_backend(context, answer));
+        let Self { stage, unsent, deaf, .. } = self;
+        let polled = match stage {
+            Stage::Open(backend) => ready!(poll_exchange(backend, unsent, deaf, context, answer)),
+            _ => Ok(()),
+        };
         let count = answer.filled().len();
         self.hub.shard.sent(u64::try_from(count).unwrap_or(0));
         if let (Ok(()), 1..) = (&polled, count) {
@@ -189,5 +209,40 @@ impl Drop for EarlyBackend {
             _ => return,
         }
         self.hub.shard.early_data_abandoned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::{AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_backend_that_has_not_taken_all_is_heard() {
+        let (mut near, mut far) = duplex(100);
+        let (mut unsent, mut deaf) = (vec![7; 1000], None);
+        far.write_all(b"too early").await.unwrap();
+        for expected in [b"too early".as_slice(), b"and done"] {
+            let mut room = [0; 64];
+            let mut answer = ReadBuf::new(&mut room);
+            poll_fn(|cx| poll_exchange(&mut near, &mut unsent, &mut deaf, cx, &mut answer))
+                .await
+                .unwrap();
+            assert_eq!(answer.filled(), expected);
+            assert_eq!(unsent.len(), 900);
+            if expected == b"too early" {
+                far.write_all(b"and done").await.unwrap();
+                drop(std::mem::replace(&mut far, duplex(1).0));
+            }
+        }
+        // It went with something unread: its last word was heard all the same, and it is no end.
+        let mut room = [0; 64];
+        let mut answer = ReadBuf::new(&mut room);
+        let end = poll_fn(|cx| poll_exchange(&mut near, &mut unsent, &mut deaf, cx, &mut answer));
+        assert_eq!(end.await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(unsent.len(), 900);
     }
 }

@@ -58,6 +58,7 @@ mod run;
 mod service;
 mod session;
 mod sweep;
+mod sync;
 mod worker;
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(crate) struct Flow {
     most: usize,
     state: State,
     unflushed: bool,
+    /// Its reader cannot end any more, only break off.
+    endless: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +40,53 @@ pub(crate) enum Broken {
     Writing(io::Error),
 }
 
+/// Moves bytes both ways. A backend that takes no more may have answered before it broke off: its answer goes on until it
+/// ends, while `deaf` keeps why nothing else does, and then is why it is over.
+pub(crate) fn poll_both<C, B>(
+    (up, client, received): (&mut Flow, &mut C, &mut u64),
+    (down, backend, sent): (&mut Flow, &mut B, &mut u64),
+    deaf: &mut Option<io::Error>,
+    context: &mut Context<'_>,
+) -> (Moved, Moved)
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+    B: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut upward = Poll::Pending;
+    if deaf.is_none() {
+        upward = match up.poll(client, backend, context, received) {
+            Poll::Ready(Err(Broken::Writing(error))) => {
+                *deaf = Some(error);
+                // A break that was told in writing looks like an end in reading.
+                down.endless = true;
+                Poll::Pending
+            }
+            other => other,
+        };
+    }
+    let downward = down.poll(backend, client, context, sent);
+    match (downward, deaf.take()) {
+        (Poll::Ready(Ok(()) | Err(Broken::Reading(_))), Some(error)) => {
+            (Poll::Ready(Err(Broken::Writing(error))), Poll::Pending)
+        }
+        (downward, still) => {
+            *deaf = still;
+            (upward, downward)
+        }
+    }
+}
+
+/// How far a direction has come.
+pub(crate) type Moved = Poll<Result<(), Broken>>;
+
 /// After so many buffers it is the turn of other connections.
 const ROUNDS: usize = 8;
 
 impl Flow {
     /// With this to be written first; reads `most` bytes at once, or as many as are lent.
     pub(crate) fn new(first: Vec<u8>, most: usize) -> Self {
-        Self { held: first, start: 0, most, state: State::Open, unflushed: false }
+        let state = State::Open;
+        Self { held: first, start: 0, most, state, unflushed: false, endless: false }
     }
 
     /// Adds what is to be written.
@@ -64,7 +106,7 @@ impl Flow {
         writer: &mut W,
         context: &mut Context<'_>,
         moved: &mut u64,
-    ) -> Poll<Result<(), Broken>>
+    ) -> Moved
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
@@ -109,6 +151,9 @@ impl Flow {
         let mut rest = piece.filled();
         let count = rest.len();
         if count == 0 {
+            if self.endless {
+                return Poll::Ready(Err(Broken::Reading(io::ErrorKind::UnexpectedEof.into())));
+            }
             self.state = State::Ending;
         }
         while !rest.is_empty() {
@@ -227,6 +272,70 @@ mod tests {
             assert_eq!(writer.0.len(), round + 1);
             assert_eq!(writer.0[round].len(), pieces * 100);
         }
+    }
+
+    /// Answers, and takes nothing. How it broke off is told once, to whoever comes first, as by a socket.
+    struct Deaf(tokio::io::DuplexStream);
+
+    impl AsyncRead for Deaf {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            out: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_read(context, out)
+        }
+    }
+
+    impl AsyncWrite for Deaf {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn the_answer_of_a_backend_that_takes_no_more_arrives() {
+        let answer = vec![7; 400_000];
+        let (mut client, mut near) = duplex(1000);
+        let (far, mut backend) = duplex(1 << 20);
+        backend.write_all(&answer).await.unwrap();
+        drop(backend);
+        client.write_all(b"request").await.unwrap();
+        let mut far = Deaf(far);
+        let relay = async move {
+            let (mut up, mut down) =
+                (Flow::new(Vec::new(), CONTENT), Flow::new(Vec::new(), CONTENT));
+            let (mut received, mut sent, mut deaf) = (0, 0, None);
+            poll_fn(|cx| {
+                let upward = (&mut up, &mut near, &mut received);
+                let downward = (&mut down, &mut far, &mut sent);
+                match poll_both(upward, downward, &mut deaf, cx) {
+                    (Poll::Ready(Err(Broken::Writing(error))), Poll::Pending) => {
+                        Poll::Ready(error.kind())
+                    }
+                    (Poll::Pending, Poll::Pending) => Poll::Pending,
+                    other => panic!("{other:?}"),
+                }
+            })
+            .await
+        };
+        let mut got = Vec::new();
+        let (end, read) = tokio::join!(relay, client.read_to_end(&mut got));
+        read.unwrap();
+        assert_eq!(end, io::ErrorKind::ConnectionReset, "no end, which the client would be told");
+        assert!(got == answer, "{}", got.len());
     }
 
     #[tokio::test]

@@ -79,6 +79,9 @@ impl Bound {
     /// # Errors
     /// A [`Fault`], or what the system says about an address.
     pub fn new(config: Config, inherited: &[TcpListener]) -> Result<Self> {
+        if !config.hash_lanes {
+            tercel::crypto::use_hash_lanes(false);
+        }
         let live = Arc::new(Live::new(&config, None)?);
         let mut listeners: Vec<Vec<TcpListener>> = Vec::new();
         listeners.resize_with(config.workers.max(1), Vec::new);
@@ -187,8 +190,14 @@ impl Proxy {
             tracing::warn!(%what, "a change waits for a restart");
         }
         live.begin();
+        let followed = self.fleet();
+        let followed = followed.filter(|old| !live.fleet().is_some_and(|fleet| fleet.is_same(old)));
         self.metrics.set_ticket_keys(live.ticket_key_since());
         self.orders.send_modify(|orders| orders.live = live);
+        // Connections may keep it for long, and others are not to be held to its settings for as long.
+        if let Some(followed) = followed {
+            followed.retire_guard();
+        }
         self.config = config;
     }
 

@@ -112,6 +112,7 @@ async fn operate(bound: Bound, admin: Option<TcpListener>) -> Result<()> {
     let mut watches = watch(proxy.metrics(), &proxy.certificates());
     let threads = proxy.config().workers;
     health.serving(proxy.addresses().len().saturating_mul(threads));
+    tracing::info!(hash_lanes = ?tercel::crypto::hash_lanes(), "started");
     for address in proxy.addresses() {
         tracing::info!(listener = %address, threads, "listening");
     }

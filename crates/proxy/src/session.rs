@@ -5,11 +5,13 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::Shutdown;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use socket2::SockRef;
 use tercel_tokio::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
@@ -18,7 +20,7 @@ use crate::backend::BackendStream;
 use crate::gather::{self, Gathering};
 use crate::lend::{CONTENT, OPENED, lend};
 use crate::limits::Permit;
-use crate::relay::{Broken, Flow};
+use crate::relay::{Broken, Flow, poll_both};
 use crate::sweep::{Due, Registered};
 use crate::worker::Hub;
 
@@ -28,6 +30,8 @@ pub(crate) struct Session {
     backend: Option<BackendStream>,
     up: Flow,
     down: Flow,
+    /// Why the backend takes no more, while its answer goes on.
+    deaf: Option<io::Error>,
     gathering: Gathering,
     entry: Registered,
     hub: Rc<Hub>,
@@ -75,6 +79,7 @@ impl Session {
             backend: None,
             up: Flow::new(first, OPENED),
             down: Flow::new(Vec::new(), CONTENT),
+            deaf: None,
             gathering: Gathering::default(),
             entry,
             hub,
@@ -124,7 +129,10 @@ impl Session {
             // The client gets no close_notify from a backend that broke off, nor a backend an orderly end from
             // such a client: each has to see that something is missing. RFC 9846 6.1
             End::Client(_) => reset(backend),
-            End::Backend(_) => {}
+            End::Backend(_) => {
+                drop(backend);
+                self.see_off().await;
+            }
             // Without a backend nobody has answered the client's close_notify yet.
             End::Done if backend.is_none() => self.say_goodbye().await,
             End::Done => {}
@@ -142,12 +150,26 @@ impl Session {
     pub(crate) async fn say_goodbye(&mut self) {
         let goodbye = async {
             self.client.shutdown().await?;
-            let mut rest = [0; 256];
-            while self.client.read(&mut rest).await? > 0 {}
-            io::Result::Ok(())
+            self.until_it_closes().await
         };
         // Who does not listen is not told.
         let _ = tokio::time::timeout(GOODBYE, Box::pin(goodbye)).await;
+    }
+
+    /// Ends the transport without close_notify, and waits likewise: what the backend said before it broke off is to arrive.
+    async fn see_off(&mut self) {
+        let farewell = async {
+            self.client.flush().await?;
+            SockRef::from(self.client.transport()).shutdown(Shutdown::Write)?;
+            self.until_it_closes().await
+        };
+        let _ = tokio::time::timeout(GOODBYE, Box::pin(farewell)).await;
+    }
+
+    async fn until_it_closes(&mut self) -> io::Result<()> {
+        let mut rest = [0; 256];
+        while self.client.read(&mut rest).await? > 0 {}
+        Ok(())
     }
 
     fn poll_first_byte(&mut self, context: &mut Context<'_>) -> Poll<Result<(), End>> {
@@ -184,12 +206,12 @@ impl Session {
         if let Some(end) = self.due() {
             return Poll::Ready(end);
         }
-        let Self { client, backend: Some(backend), up, down, .. } = self else {
+        let Self { client, backend: Some(backend), up, down, deaf, .. } = self else {
             return Poll::Ready(End::Done);
         };
         let (mut received, mut sent) = (0, 0);
-        let upward = up.poll(client, backend, context, &mut received);
-        let downward = down.poll(backend, client, context, &mut sent);
+        let (upward, downward) =
+            poll_both((up, client, &mut received), (down, backend, &mut sent), deaf, context);
         if received > 0 || sent > 0 {
             if sent == 0 {
                 self.gathering.interrupt();
@@ -212,7 +234,9 @@ impl Session {
                 return Poll::Ready(End::Backend(error));
             }
             (upward, downward) => {
-                if (upward.is_ready() || downward.is_ready()) && !self.half_closed {
+                let is_half_closed =
+                    upward.is_ready() || downward.is_ready() || self.deaf.is_some();
+                if is_half_closed && !self.half_closed {
                     self.half_closed = true;
                     self.entry.set_limit(self.hub.timeouts().half_closed);
                 }

@@ -63,12 +63,12 @@ mod key_log;
 mod keys;
 mod record;
 mod session;
+mod sync;
 #[cfg(test)]
 mod testing;
 mod ticket;
 
 pub use config::client::{ClientConfig, ClientConfigBuilder};
-pub use config::common::ConfigError;
 #[cfg(feature = "brotli")]
 pub use config::compression::Brotli;
 #[cfg(feature = "zlib")]
@@ -77,6 +77,7 @@ pub use config::compression::Zlib;
 pub use config::compression::Zstd;
 pub use config::compression::{CompressCertificate, DecompressionFailed};
 pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
+pub use config::error::ConfigError;
 pub use config::policy::{
     AdmitEarlyData, ChooseConfig, Clock, FindPreSharedKey, KeyLog, PeerIdentity, Policy,
     SelectCredential, Side, SystemClock, VerifyPeer,
@@ -112,7 +113,7 @@ pub use session::client_store::{
 pub use session::client_value::ClientSession;
 pub use session::replay_guard::ReplayGuard;
 pub use session::server_value::ServerSession;
-pub use session::store::{MemoryStore, SessionStore};
+pub use session::store::{ForgetSession, MemoryStore, SessionStore};
 pub use ticket::TicketSealer;
 pub use ticket::rotating::RotatingTickets;
 pub use ticket::shared::SharedTickets;

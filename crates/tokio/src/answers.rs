@@ -85,7 +85,8 @@ impl Answers {
         self
     }
 
-    /// Stores a new session. The client learns of it only when this is done.
+    /// Stores a new session. The client learns of it only when this is done. Which ones are to be forgotten after a fatal
+    /// alert is told to [`forget_session`](tercel::ServerConfigBuilder::forget_session), at any time later.
     #[must_use]
     pub fn keep_session<F>(mut self, keep: impl Fn(NewSession) -> F + Send + Sync + 'static) -> Self
     where

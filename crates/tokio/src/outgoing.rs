@@ -301,3 +301,6 @@ impl std::fmt::Debug for Outgoing {
         f.debug_struct("Outgoing").finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;

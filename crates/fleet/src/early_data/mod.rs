@@ -25,6 +25,10 @@
 //!   promotion. Both are read in the same transaction that sets the entry. The `run_id` in the name keeps a snapshot
 //!   from bringing an epoch back. Whoever sees another epoch than before, or a new connection, refuses for `blind_time`;
 //!   what was admitted before is no longer fresh then.
+//! - **Nodes differ about clocks**, or about how late a store may be: an epoch says by which [`Terms`] it was begun, and
+//!   nobody admits anything in one of others. It ends when none of those who share its terms has looked or admitted for
+//!   [`EPOCH_LIFE`], so that what they admitted is no longer fresh by any terms when another begins. Who has seen an epoch of
+//!   other terms is blind for longer ([`ANY_TERMS`]), since the store may lose it before its time.
 //! - **Entries were evicted**: refused unless the store's policy is `noeviction`, looked at every second.
 //! - **Two stores answer at once**, because one was cut off and a replica took its place. A store with replicas is
 //!   trusted only if it stops writing when it has lost them (`min-replicas-to-write`), which takes it as long as
@@ -39,16 +43,17 @@
 //!   if it was only late and the connections are the ones from before, which lead to the process they led to.
 //!
 //! What remains: an operator who lets nodes with one set of ticket keys ask different stores, or under different names of the
-//! fleet, or with different `clock_difference`s, if only while one follows another; lets a live store evict for less than a second, deletes single entries, promotes a
-//! replica and lets nodes ask its primary further on, or sets the clocks of store and nodes back together; and a store
-//! that lies.
+//! fleet, if only while one follows another; lets a live store evict for less than a second, deletes single entries, promotes a
+//! replica and lets nodes ask its primary further on, sets the clocks of store and nodes back together, or starts a node of other
+//! terms just when the store has forgotten those of the nodes before; and a store that lies.
 //!
-//! Must not know: what early data says. Next: `facts.rs`, what a store tells of itself.
+//! Must not know: what early data says. Next: `facts.rs`, what a store tells of itself; `terms.rs`, what nodes agree on.
 
 mod facts;
+mod terms;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -59,6 +64,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use self::facts::{Facts, Replication};
+pub(crate) use self::terms::Terms;
 use crate::counts::Counters;
 use crate::error::FleetError;
 use crate::secret::hexadecimal;
@@ -68,12 +74,16 @@ use crate::store::{Lines, Store, Waits};
 pub(crate) struct Guard {
     store: Arc<Store>,
     prefix: String,
-    difference: u64,
+    terms: Terms,
     blind_time: Duration,
     /// The store's latest time that was seen, in seconds.
     latest: AtomicU64,
     /// From when on, and for how long, another guard may have admitted what is not known here.
     beside: ArcSwapOption<(Instant, Duration)>,
+    /// When an epoch of other terms was seen last.
+    differed: ArcSwapOption<Instant>,
+    /// Another guard has taken over.
+    retired: AtomicBool,
     counters: Arc<Counters>,
 }
 
@@ -96,13 +106,23 @@ impl Guard {
     pub(crate) fn new(
         store: Arc<Store>,
         prefix: &str,
-        difference: u64,
+        terms: Terms,
         blind_time: Duration,
         counters: Arc<Counters>,
     ) -> Self {
         let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        let beside = ArcSwapOption::empty();
-        Self { store, prefix, difference, blind_time, latest, beside, counters }
+        let (beside, differed) = (ArcSwapOption::empty(), ArcSwapOption::empty());
+        let retired = AtomicBool::new(false);
+        Self { store, prefix, terms, blind_time, latest, beside, differed, retired, counters }
+    }
+
+    /// Refuses from now on, and holds nobody to its terms any more.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
+    }
+
+    fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
     }
 
     /// Refuses for `still`, while another guard may go on admitting, and for as long after that as what it admitted is
@@ -118,7 +138,8 @@ impl Guard {
 
     /// Whether a hello could be admitted now.
     pub(crate) fn admits(&self) -> bool {
-        let lines = self.store.current().filter(|_| !self.is_beside_another());
+        let refuses = self.is_retired() || self.is_beside_another();
+        let lines = self.store.current().filter(|_| !refuses);
         lines.is_some_and(|lines| lines.standing.load().as_ref().is_some_and(|s| s.admits()))
     }
 
@@ -137,7 +158,7 @@ impl Guard {
     async fn ask(&self, unique: &[u8], judged_at: UnixTime) -> Option<bool> {
         let lines = self.store.lines().ok()?;
         let standing = lines.standing.load_full().filter(|standing| standing.admits())?;
-        if self.is_beside_another() {
+        if self.is_retired() || self.is_beside_another() {
             return None;
         }
         let life = self.blind_time.saturating_mul(2).as_millis();
@@ -145,11 +166,13 @@ impl Guard {
         let name = format!("{}{}", self.prefix, hexadecimal(&digest));
         let mut commands = redis::pipe();
         commands.cmd("MULTI").ignore().cmd("GET").arg(&standing.epoch_name).ignore();
+        // It outlives all that was admitted in it.
+        commands.cmd("PEXPIRE").arg(&standing.epoch_name).arg(EPOCH_LIFE).ignore();
         commands.cmd("TIME").ignore().cmd("INFO").arg("replication").ignore();
         commands.cmd("SET").arg(name).arg("1").arg("NX").arg("PX").arg(life.to_string()).ignore();
         commands.cmd("EXEC");
         let asked = self.store.ask_all(Waits::Handshake, &lines, commands).await;
-        let ((epoch, time, replication, set),): (Answer,) = asked.ok()?;
+        let ((epoch, _, time, replication, set),): (Answer,) = asked.ok()?;
         let is_same = epoch.as_ref() == Some(&standing.epoch)
             && Replication::read(&replication).is_ok_and(|now| now.id == standing.replication_id);
         if !is_same || !self.is_in_time(time.0, judged_at) {
@@ -165,42 +188,36 @@ impl Guard {
         // Answers may overtake each other.
         let latest = self.latest.fetch_max(theirs, Ordering::Relaxed);
         let went_back = theirs.saturating_add(OVERTAKEN) < latest;
-        !went_back && ours.as_secs().abs_diff(theirs) <= self.difference
+        !went_back && ours.as_secs().abs_diff(theirs) <= self.terms.difference
     }
 
     /// Looks whether the store is what it was; if not, a new blind time begins.
     ///
     /// # Errors
-    /// If the store is away, refuses to tell, or cannot be trusted with early data: the reason was logged.
+    /// If the store is away, refuses to tell, or cannot be trusted with early data, or other nodes admit it by other terms.
     pub(crate) async fn look(&self, lines: &Arc<Lines>) -> Result<(), FleetError> {
-        let looked = self.try_look(lines).await;
-        let was = lines.standing.load_full();
-        match looked {
-            Ok(Ok(now)) => {
-                let is_same = was.is_some_and(|was| {
-                    was.epoch == now.epoch && was.replication_id == now.replication_id
-                });
-                if !is_same {
-                    info!("early data is refused for a while: the store is new, or was away");
-                    lines.standing.store(Some(Arc::new(now)));
-                }
-                Ok(())
-            }
-            Ok(Err(reason)) => {
-                lines.standing.store(None);
-                Err(FleetError::Setting("early_data", reason))
-            }
+        if self.is_retired() {
+            return Ok(());
+        }
+        let now = match self.try_look(lines).await {
+            Ok(now) => now,
             Err(error) => {
                 lines.standing.store(None);
-                Err(error)
+                return Err(error);
             }
+        };
+        let is_same = lines
+            .standing
+            .load_full()
+            .is_some_and(|was| was.epoch == now.epoch && was.replication_id == now.replication_id);
+        if !is_same {
+            info!("early data is refused for a while: the store is new, or was away");
+            lines.standing.store(Some(Arc::new(now)));
         }
+        Ok(())
     }
 
-    async fn try_look(
-        &self,
-        lines: &Arc<Lines>,
-    ) -> Result<Result<Standing, &'static str>, FleetError> {
+    async fn try_look(&self, lines: &Arc<Lines>) -> Result<Standing, FleetError> {
         let mut commands = redis::pipe();
         for section in ["server", "memory", "replication"] {
             commands.cmd("INFO").arg(section);
@@ -209,12 +226,10 @@ impl Guard {
         let told: (String, String, String, (u64, u64)) =
             self.store.ask_all(Waits::Nobody, lines, commands).await?;
         let (server, memory, replication, time) = told;
-        let facts = match Facts::read(&server, &memory, &replication) {
-            Ok(facts) => facts,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let refuse = |reason| FleetError::Setting("early_data", reason);
+        let facts = Facts::read(&server, &memory, &replication).map_err(refuse)?;
         if !self.is_in_time(time.0, UnixTime::now()) {
-            return Ok(Err(
+            return Err(refuse(
                 "the clocks of store and node differ by too much, or the store's went back",
             ));
         }
@@ -222,17 +237,33 @@ impl Guard {
         let mut random = [0; 16];
         fill_random(&mut random).map_err(|_| FleetError::Random)?;
         let mut commands = redis::pipe();
-        commands.cmd("SET").arg(&epoch_name).arg(hexadecimal(&random)).arg("NX").ignore();
-        // One that nobody looks at any more goes by itself.
-        commands.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
+        commands.cmd("SET").arg(&epoch_name).arg(self.terms.epoch(&random));
+        commands.arg("PX").arg(EPOCH_LIFE).arg("NX").ignore();
         commands.cmd("GET").arg(&epoch_name);
         let (epoch,): (String,) = self.store.ask_all(Waits::Nobody, lines, commands).await?;
-        let lag = LAG.saturating_add(self.store.patience());
-        let lag = if facts.replication.is_alone { Duration::ZERO } else { lag };
+        let is_alone = facts.replication.is_alone;
+        if let Err(disagreement) = self.terms.agree(&epoch, is_alone) {
+            self.differed.store(Some(Arc::new(Instant::now())));
+            return Err(disagreement);
+        }
+        // Only those who share its terms keep it.
+        let mut stay = redis::pipe();
+        stay.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
+        self.store.ask_all::<()>(Waits::Nobody, lines, stay).await?;
         let replication_id = facts.replication.id;
-        let blind_until = Instant::now().checked_add(self.blind_time.saturating_add(lag));
+        let blind_until = Instant::now().checked_add(self.blind_time_at(is_alone));
         let blind_until = blind_until.ok_or(FleetError::Away)?;
-        Ok(Ok(Standing { epoch_name, epoch, replication_id, blind_until }))
+        Ok(Standing { epoch_name, epoch, replication_id, blind_until })
+    }
+
+    /// How long to refuse at a store whose past is not known.
+    fn blind_time_at(&self, is_alone: bool) -> Duration {
+        let lag = LAG.saturating_add(self.store.patience());
+        let lag = if is_alone { Duration::ZERO } else { lag };
+        let life = Duration::from_millis(EPOCH_LIFE);
+        let differed = self.differed.load().as_ref().is_some_and(|then| then.elapsed() < life);
+        let others = if differed { ANY_TERMS } else { Duration::ZERO };
+        self.blind_time.saturating_add(lag).saturating_add(others)
     }
 }
 
@@ -262,7 +293,7 @@ impl Complaint {
     }
 }
 
-type Answer = (Option<String>, (u64, u64), String, Option<String>);
+type Answer = (Option<String>, i64, (u64, u64), String, Option<String>);
 
 /// How long a store that lost its replicas may go on writing.
 const LAG: Duration = Duration::from_secs(60);
@@ -270,5 +301,10 @@ const LAG: Duration = Duration::from_secs(60);
 /// Seconds by which an answer may be older than one that came before it.
 const OVERTAKEN: u64 = 1;
 
-/// Milliseconds for which an epoch stays if nobody looks: much more than any blind time.
-const EPOCH_LIFE: u64 = 86_400_000;
+/// By how much more what was admitted by other terms may be fresh, or admitted: what clocks may differ by at most, and how
+/// late a store may be at most.
+const ANY_TERMS: Duration = Duration::from_secs(60 + 60);
+
+/// Milliseconds for which an epoch stays if nobody looks who shares its terms: much more than the longest blind time of any
+/// terms, so that two epochs of different terms are that far apart.
+const EPOCH_LIFE: u64 = 600_000;

@@ -6,7 +6,8 @@ use tercel::pki_types::UnixTime;
 use tokio::time::{advance, pause, resume};
 
 use super::fake::Fake;
-use super::nodes::{BLIND, DIFFERENCE, Node, at};
+use super::nodes::{BLIND, DIFFERENCE, Node, TERMS, at};
+use crate::early_data::Terms;
 use crate::{Fleet, Settings};
 
 /// Lets the node's monotonic clock run ahead; nothing waits meanwhile.
@@ -260,4 +261,79 @@ async fn a_store_that_is_away_or_refuses_admits_nothing() {
     node.connect().await;
     node.look().await.unwrap();
     assert!(!node.guard.admits());
+}
+
+fn otherwise(difference: u64) -> Terms {
+    Terms { difference, ..TERMS }
+}
+
+#[tokio::test]
+async fn nodes_that_differ_about_clocks_never_both_admit() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    assert!(node.admit(b"binder").await);
+    let other = Node::with_terms(&fake.url(), otherwise(60)).await;
+    let refused = other.look().await.unwrap_err();
+    assert!(refused.contains("clock_difference is 60s here and 5s at the nodes"), "{refused}");
+    pass(10 * BLIND).await;
+    assert!(other.look().await.is_err());
+    assert!(!other.guard.admits() && !other.admit(b"binder").await && !other.admit(b"new").await);
+    // Who came first goes on.
+    assert!(node.guard.admits() && node.admit(b"another").await);
+}
+
+#[tokio::test]
+async fn terms_change_when_nobody_holds_to_the_others_any_more() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    let other = Node::with_terms(&fake.url(), otherwise(1)).await;
+    let (lived, minute) = (|| fake.life("epoch"), 60_000);
+    // A look and an admission keep the epoch; the look of one that differs does not.
+    fake.age("epoch", minute);
+    assert!(other.look().await.is_err());
+    assert!(lived() <= 9 * minute);
+    assert!(node.admit(b"binder").await);
+    assert!(lived() > 9 * minute);
+    fake.age("epoch", minute);
+    node.look().await.unwrap();
+    assert!(lived() > 9 * minute);
+    // Nor does one that has given way, which admits nothing more.
+    node.guard.retire();
+    fake.age("epoch", minute);
+    node.look().await.unwrap();
+    assert!(!node.guard.admits() && !node.admit(b"another").await);
+    assert!(lived() <= 9 * minute);
+    fake.age("epoch", 9 * minute);
+    other.look().await.unwrap();
+    pass(BLIND).await;
+    assert!(!other.guard.admits(), "blind for as long as by any terms");
+    pass(Duration::from_secs(120)).await;
+    assert!(other.guard.admits() && other.admit(b"of a later hello").await);
+}
+
+/// Then the store does not know what the others had admitted, nor for how long it is fresh.
+#[tokio::test]
+async fn terms_that_were_lost_with_the_store_still_count() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    let other = Node::with_terms(&fake.url(), otherwise(1)).await;
+    assert!(other.look().await.is_err());
+    assert!(node.admit(b"binder").await);
+    fake.set_data(Default::default());
+    other.look().await.unwrap();
+    pass(BLIND).await;
+    assert!(!other.guard.admits());
+    let refused = node.look().await.unwrap_err();
+    assert!(refused.contains("clock_difference is 5s here and 1s at"), "{refused}");
+}
+
+#[tokio::test]
+async fn an_epoch_that_tells_no_terms_is_not_used() {
+    let fake = Fake::start();
+    let node = seeing(&fake).await;
+    let mut data = fake.data();
+    data.values_mut().for_each(|(value, _)| *value = b"0123456789abcdef".to_vec());
+    fake.set_data(data);
+    assert!(node.look().await.unwrap_err().contains("does not tell its terms"));
+    assert!(!node.admit(b"binder").await);
 }

@@ -98,6 +98,24 @@ impl Fake {
         }
     }
 
+    /// For how many milliseconds the only key with this in it stays.
+    pub(super) fn life(&self, part: &str) -> i64 {
+        let data = self.data();
+        let mut found = data.iter().filter(|(key, _)| String::from_utf8_lossy(key).contains(part));
+        let (_, (_, end)) = found.next().unwrap();
+        assert!(found.next().is_none());
+        end.unwrap() - self.shared.now()
+    }
+
+    /// Takes so many milliseconds of the life of all that has this in its key.
+    pub(super) fn age(&self, part: &str, by: i64) {
+        for (key, (_, end)) in self.shared.data.lock().unwrap().iter_mut() {
+            if String::from_utf8_lossy(key).contains(part) {
+                *end = end.map(|end| end - by);
+            }
+        }
+    }
+
     /// The only value whose key has this in it.
     pub(super) fn value(&self, part: &str) -> Vec<u8> {
         let data = self.data();
@@ -181,7 +199,8 @@ impl Shared {
             }
             "PEXPIRE" => {
                 let life: i64 = text[2].parse().unwrap();
-                data.get_mut(&command[1]).unwrap().1 = Some(now + life);
+                let Some(there) = data.get_mut(&command[1]) else { return b":0\r\n".to_vec() };
+                there.1 = Some(now + life);
                 b":1\r\n".to_vec()
             }
             "EVAL" => {

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::counts::{Counters, Counts};
-use crate::early_data::{Guard, blind_time};
+use crate::early_data::{Guard, Terms, blind_time};
 use crate::keeper::StoreKeeper;
 use crate::mark::Mark;
 use crate::secret::FleetSecret;
@@ -41,6 +41,7 @@ pub(super) struct Node {
 pub(super) const PREFIX: &str = "tercel:{test}:";
 pub(super) const PERIOD: u64 = 1000;
 pub(super) const DIFFERENCE: u64 = 5;
+pub(super) const TERMS: Terms = Terms { difference: DIFFERENCE, patience: 5 * LIMIT.as_millis() };
 /// For as long nodes here are blind.
 pub(super) const BLIND: Duration = blind_time(60, DIFFERENCE);
 
@@ -62,7 +63,7 @@ impl Node {
         let period = Duration::from_secs(PERIOD);
         let tickets = Arc::new(FleetTickets::new(period));
         let node = Self {
-            guard: Guard::new(at(), PREFIX, DIFFERENCE, BLIND, count()),
+            guard: Guard::new(at(), PREFIX, TERMS, BLIND, count()),
             sessions: Sessions::new(at(), PREFIX, known(), count()),
             keys: StoreKeys::new(at(), PREFIX, known(), Arc::clone(&tickets), period, count()),
             mark: Mark::new(at(), PREFIX, known()),
@@ -73,6 +74,14 @@ impl Node {
             address: Address::of(&StoreSettings::new(url, "")).unwrap(),
         };
         node.connect().await;
+        node
+    }
+
+    /// One that is set otherwise.
+    pub(super) async fn with_terms(url: &str, terms: Terms) -> Self {
+        let mut node = Self::at(url).await;
+        let (store, counters) = (Arc::clone(&node.store), Arc::clone(&node.counters));
+        node.guard = Guard::new(store, PREFIX, terms, BLIND, counters);
         node
     }
 

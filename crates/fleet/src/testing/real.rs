@@ -13,8 +13,8 @@ use tercel_harness::store::Store;
 
 use super::nodes::{Folder, Node, until};
 use super::served::{
-    IDENTITY, Served, Shares, client, clients_resume_everywhere, early_data_is_accepted_once,
-    settings,
+    IDENTITY, Served, Shares, a_fatal_alert_takes_the_session_along, client,
+    clients_resume_everywhere, early_data_is_accepted_once, settings,
 };
 use crate::settings::StoreSettings;
 use crate::store::dial::Address;
@@ -61,6 +61,9 @@ async fn clients_resume_on_another_node() {
         let (a, b) = pair(&real, &folder, shares).await;
         clients_resume_everywhere(&[&a, &b]).await;
         early_data_is_accepted_once(&a, &b).await;
+        if shares == Shares::Sessions {
+            a_fatal_alert_takes_the_session_along([&a, &b]).await;
+        }
     }
 }
 
@@ -177,6 +180,31 @@ async fn a_server_that_may_evict_admits_no_early_data() {
     node.ready().await;
     let _: String = real.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await;
     until("refused", || !node.fleet.state().early_data).await;
+}
+
+#[tokio::test]
+async fn of_nodes_that_differ_about_clocks_the_first_admits() {
+    let Some(real) = Real::start(&[]) else { return };
+    let folder = Folder::new();
+    let same = settings(&real.url(), &folder, Shares::Tickets);
+    let (a, b) = (Served::start(&same).await, Served::start(&same).await);
+    a.ready().await;
+    let mut differs = same.clone();
+    differs.store.as_mut().unwrap().clock_difference = Duration::from_secs(6);
+    let c = Served::start(&differs).await;
+    c.ready_to_resume().await;
+    early_data_is_accepted_once(&a, &b).await;
+    let client = client(ProtocolVersion::TLS1_3);
+    a.meet(&client, b"").await;
+    assert_eq!(c.meet(&client, b"early").await, (true, EarlyData::Rejected));
+    assert!(!c.fleet.state().early_data);
+    assert_eq!(c.fleet.counts().early_data_admitted, 0);
+    // With the others gone nobody keeps their epoch.
+    drop((a, b));
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let keys: Vec<String> = real.ask(&["KEYS", "*epoch*"]).await;
+    let left: i64 = real.ask(&["PTTL", &keys[0]]).await;
+    assert!(keys.len() == 1 && left < 598_500, "{keys:?} {left}");
 }
 
 /// They answer a `PING` as any store does.

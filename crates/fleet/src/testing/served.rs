@@ -4,15 +4,19 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use tercel::pki::Roots;
-use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, ClientMemoryStore, Credential, EarlyData, ServerConfig};
+use tercel::{
+    ClientConfig, ClientMemoryStore, ClientSessionKey, ClientSessionStore, Credential, EarlyData,
+    ServerConfig,
+};
 use tercel_tokio::{Acceptor, Answers, Connector};
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
@@ -76,6 +80,22 @@ impl Served {
         Box::pin(self.meet_recorded(client, early)).await.0
     }
 
+    /// A client resumes, and then a record of its is damaged on the way.
+    async fn meet_and_abort(&self, client: &Connector) {
+        let (near, far) = duplex(1 << 16);
+        let damages = Arc::new(AtomicBool::new(false));
+        let far = Recorded { inner: far, seen: Arc::default(), damages: Arc::clone(&damages) };
+        let name = ServerName::try_from("server.example").unwrap();
+        let connect = Box::pin(client.connect(name, near));
+        let both = tokio::join!(connect, Box::pin(self.acceptor.accept(far)));
+        let (mut near, mut far) = (both.0.unwrap(), both.1.unwrap());
+        assert!(far.facts().resumed);
+        damages.store(true, Ordering::SeqCst);
+        near.write_all(b"x").await.unwrap();
+        near.flush().await.unwrap();
+        assert!(far.read(&mut [0]).await.is_err());
+    }
+
     /// The same, with what the client sent.
     async fn meet_recorded(
         &self,
@@ -84,7 +104,7 @@ impl Served {
     ) -> ((bool, EarlyData), Vec<u8>) {
         let (near, far) = duplex(1 << 16);
         let sent = Arc::new(Mutex::new(Vec::new()));
-        let far = Recorded { inner: far, seen: Arc::clone(&sent) };
+        let far = Recorded { inner: far, seen: Arc::clone(&sent), damages: Arc::default() };
         let name = ServerName::try_from("server.example").unwrap();
         let connect = Box::pin(client.connect_early(name, near, early));
         let both = tokio::join!(connect, Box::pin(self.acceptor.accept(far)));
@@ -116,6 +136,11 @@ impl Served {
     /// Waits until keys seal and early data is admitted.
     pub(super) async fn ready(&self) {
         until("early data", || self.fleet.state().early_data).await;
+        self.ready_to_resume().await;
+    }
+
+    /// Waits until keys seal, and nodes have looked at the store some times.
+    pub(super) async fn ready_to_resume(&self) {
         // A new fleet's first key seals when all nodes have seen it.
         sleep_until(self.began + Duration::from_secs(4)).await;
     }
@@ -130,6 +155,25 @@ pub(super) fn client(version: ProtocolVersion) -> Connector {
         .session_store(Arc::new(ClientMemoryStore::default()))
         .early_data(true);
     Connector::new(config.build().unwrap())
+}
+
+/// A client of TLS 1.2 that keeps the one session it was given, whatever becomes of it.
+fn stubborn() -> Connector {
+    #[derive(Default)]
+    struct Drawer(Mutex<Option<Vec<u8>>>);
+    impl ClientSessionStore for Drawer {
+        fn put(&self, _: &ClientSessionKey, session: Vec<u8>, _: UnixTime) {
+            *self.0.lock().unwrap() = Some(session);
+        }
+
+        fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+    let mut roots = Roots::new();
+    roots.add_der(&IDENTITY.root).unwrap();
+    let config = ClientConfig::builder().roots(roots).versions(&[ProtocolVersion::TLS1_2]);
+    Connector::new(config.session_store(Arc::new(Drawer::default())).build().unwrap())
 }
 
 /// Clients of both versions come to one node after the other, twice.
@@ -188,6 +232,28 @@ async fn sessions_of_one_node_resume_on_another() {
     share(Shares::Sessions).await;
 }
 
+/// Which client resumes afterwards what it did before is seen on another node. RFC 5246 7.2.2
+pub(super) async fn a_fatal_alert_takes_the_session_along(nodes: [&Served; 2]) {
+    // A client that heard of the alert would forget the session as well.
+    let (client, store) = (stubborn(), || nodes[1].fleet.counts().forgotten);
+    assert!(!nodes[0].meet(&client, b"").await.0);
+    assert!(nodes[1].meet(&client, b"").await.0);
+    let before = store();
+    nodes[1].meet_and_abort(&client).await;
+    until("it is taken out", || store() == before + 1).await;
+    assert!(!nodes[0].meet(&client, b"").await.0);
+    assert!(nodes[1].meet(&client, b"").await.0);
+}
+
+#[tokio::test]
+async fn a_session_of_tls_1_2_goes_with_a_fatal_alert() {
+    let (fake, folder) = (Fake::start(), Folder::new());
+    let mut settings = settings(&fake.url(), &folder, Shares::Sessions);
+    settings.early_data = 0;
+    let (a, b) = (Served::start(&settings).await, Served::start(&settings).await);
+    a_fatal_alert_takes_the_session_along([&a, &b]).await;
+}
+
 #[tokio::test]
 async fn a_store_that_is_away_costs_full_handshakes_and_early_data() {
     for shares in [Shares::Tickets, Shares::Sessions] {
@@ -228,10 +294,11 @@ async fn what_a_configuration_holds_keeps_running() {
     drop(node.acceptor);
 }
 
-/// A transport that notes what is read from it.
+/// A transport that notes what is read from it, and damages it if that is wanted.
 struct Recorded {
     inner: DuplexStream,
     seen: Arc<Mutex<Vec<u8>>>,
+    damages: Arc<AtomicBool>,
 }
 
 impl AsyncRead for Recorded {
@@ -243,6 +310,9 @@ impl AsyncRead for Recorded {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(context, buffer);
         self.seen.lock().unwrap().extend_from_slice(&buffer.filled()[before..]);
+        if self.damages.load(Ordering::SeqCst) {
+            buffer.filled_mut().last_mut().into_iter().for_each(|last| *last ^= 1);
+        }
         read
     }
 }

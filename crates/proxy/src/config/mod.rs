@@ -35,6 +35,9 @@ pub struct Config {
     pub(crate) is_exposed: bool,
     /// Threads that serve, each with listeners of its own. Default: one for each core.
     pub workers: usize,
+    /// Whether hashes go side by side where the processor can ([`use_hash_lanes`](tercel::crypto::use_hash_lanes)). `false`
+    /// turns that off for the whole process.
+    pub hash_lanes: bool,
     /// How long connections may go on after they were told to end.
     pub drain: Duration,
     /// Whose rights are kept after the listeners are open.
@@ -70,6 +73,8 @@ pub struct Simple {
     pub key: Option<PathBuf>,
     /// Threads that serve.
     pub workers: Option<u32>,
+    /// Hashes do not go side by side.
+    pub no_hash_lanes: bool,
     /// Where metrics and health are asked for.
     pub admin: Option<String>,
     /// `text` or `json`.

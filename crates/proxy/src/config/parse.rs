@@ -43,6 +43,9 @@ pub(super) fn simple(options: &Simple) -> Result<Config, Fault> {
     let mut all = Table::new();
     all.insert("listener".to_owned(), Value::Array(vec![Value::Table(listener)]));
     all.extend(options.workers.map(|number| ("workers".to_owned(), Value::Integer(number.into()))));
+    if options.no_hash_lanes {
+        all.insert("hash_lanes".to_owned(), Value::Boolean(false));
+    }
     let mut log = Table::new();
     log.extend(options.log.as_ref().map(|format| ("format".to_owned(), text(format))));
     log.extend(options.log_level.as_ref().map(|level| ("level".to_owned(), text(level))));
@@ -103,6 +106,7 @@ fn whole(mut keys: Keys) -> Result<Config, Fault> {
 fn whole_but_listeners(keys: &mut Keys) -> Result<Config, Fault> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = keys.whole("workers", 1, 1024)?;
+    let hash_lanes = keys.flag("hash_lanes")?.unwrap_or(true);
     let drain = keys.seconds("drain", 0.0, DAY)?.unwrap_or(Duration::from_secs(30));
     let (user, group) = (keys.string("user")?, keys.string("group")?);
     if user.is_none() && group.is_some() {
@@ -121,6 +125,7 @@ fn whole_but_listeners(keys: &mut Keys) -> Result<Config, Fault> {
         file: None,
         is_exposed: false,
         workers: workers.map_or(cores, |number| usize::try_from(number).unwrap_or(1)),
+        hash_lanes,
         drain,
         user,
         group,

@@ -15,6 +15,7 @@ impl Config {
         let capacity = &mut self.resumption.guard_capacity;
         let kept = [
             ("workers", keep(&mut self.workers, &running.workers)),
+            ("hash_lanes", keep(&mut self.hash_lanes, &running.hash_lanes)),
             ("user", keep(&mut self.user, &running.user)),
             ("group", keep(&mut self.group, &running.group)),
             ("admin.address", keep(&mut self.admin, &running.admin)),

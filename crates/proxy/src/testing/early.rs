@@ -1,6 +1,9 @@
 //! Early data that goes to the backend before its client's handshake is complete, and what keeps it from going twice.
 //!
-//! Must not know: how a guard remembers. Next: `sharing.rs` for early data that waits.
+//! Must not know: how a guard remembers. Next: `backends.rs` for backends that fail, `sharing.rs` for early
+//! data that waits.
+
+mod backends;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -254,41 +257,6 @@ async fn a_route_that_does_not_say_so_waits_for_the_handshake() {
     assert_eq!(met.read(5).await, b"early");
     assert_eq!(next(&mut telling).await, Heard::Header(None));
     assert_eq!(metric(&node, "tercel_early_data_handed_on_total{when=\"after_handshake\"}"), 1);
-}
-
-#[tokio::test]
-async fn a_backend_that_breaks_off_or_is_not_there_is_told_to_the_client() {
-    let folder = Folder::new(&["a.example"]);
-    let breaks = backend(|mut transport| async move {
-        let _ = transport.read(&mut [0; 4096]).await;
-        let _ = transport.set_zero_linger();
-    })
-    .await;
-    let listener = folder.listener();
-    let node = start(&format!("workers = 1\n{listener}to = \"{breaks}\"\n{AT_ONCE}"));
-    tokio::time::sleep(BLIND + Duration::from_secs(1)).await;
-    let config = client().early_data(true).build().unwrap();
-    let stream = super::terminator::connect_with(&node, "a.example", config.clone()).await;
-    let mut stream = stream.unwrap();
-    stream.write_all(b"x").await.unwrap();
-    let _ = stream.read(&mut [0]).await;
-    let mut met = Unfinished::begin(&node, &config).await;
-    let finished = std::mem::take(&mut met.finished);
-    met.transport.write_all(&finished).await.unwrap();
-    let mut read = [0; 4096];
-    loop {
-        match met.connection.receiver.open(&mut met.received) {
-            Ok(Opened::More) => {}
-            other => panic!("{other:?}"),
-        }
-        match met.transport.read(&mut read).await {
-            Ok(0) | Err(_) => break,
-            Ok(count) => met.received.extend(&read[..count]),
-        }
-    }
-    assert!(met.connection.receiver.end_of_input().is_err(), "no close_notify was sent");
-    let reset = "tercel_backend_failures_total{reason=\"reset\"}";
-    until("it is counted", || metric(&node, reset) >= 1).await;
 }
 
 /// A client that was accepted before a reload asks the guard from before: what that one admits the next does not know.

@@ -304,6 +304,30 @@ async fn one_secret_follows_another_without_a_restart() {
     assert!(stream.facts().resumed);
 }
 
+/// The guard from before, which a connection that stays keeps, would hold the store to its own `clock_difference`.
+#[tokio::test]
+async fn a_guard_that_is_followed_admits_no_more() {
+    let folder = Folder::new(&["a.example"]);
+    let Some(store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
+    let (backend, secret) = (echo().await, secret(&folder, "fleet.secret"));
+    let text = |difference: u32| {
+        format!(
+            "workers = 1\n{}to = \"{backend}\"\nearly_data = 1000\n\
+             [resumption.store]\nurl = \"{}\"\nsecret = {secret}\ntime_limit = 1\nclock_difference = {difference}",
+            folder.listener(),
+            store.url()
+        )
+    };
+    let mut nodes = [start(&text(5))];
+    seeing(&nodes).await;
+    let before = nodes[0].fleet().unwrap();
+    nodes[0].reload(config(&text(5))).unwrap();
+    assert!(nodes[0].fleet().unwrap().is_same(&before) && before.state().early_data);
+    nodes[0].reload(config(&text(6))).unwrap();
+    assert!(!nodes[0].fleet().unwrap().is_same(&before) && before.state().store);
+    assert!(!before.state().early_data);
+}
+
 #[tokio::test]
 async fn without_the_store_the_last_keys_are_good_and_early_data_is_not() {
     let folder = Folder::new(&["a.example"]);

@@ -52,6 +52,39 @@ async fn a_client_can_go_on_sending_after_the_backend_is_done() {
     assert_eq!(telling.recv().await.unwrap(), b"and this");
 }
 
+/// As one does that refuses a request by its beginning.
+#[tokio::test]
+async fn the_answer_of_a_backend_that_does_not_read_on_arrives() {
+    const ANSWER: usize = 100_000;
+    let folder = Folder::new(&["a.example"]);
+    let to = backend(|mut transport| async move {
+        transport.read_exact(&mut [0; 10]).await.unwrap();
+        transport.write_all(&[7; ANSWER]).await.unwrap();
+        // What is on its way when it goes with something unread would be lost.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    })
+    .await;
+    let proxy = folder.start(&format!("to = \"{to}\""));
+    for version in VERSIONS {
+        let stream = connect(&proxy, "a.example", client().versions(&[version])).await.unwrap();
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        let sending = tokio::spawn(async move {
+            // Twenty times as long as the backend is there.
+            for _ in 0..200 {
+                writer.write_all(&[7; 10_000]).await?;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            io::Result::Ok(())
+        });
+        // Not at once: what has to be there by then has to have come in spite of what is sent meanwhile.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let mut answer = Vec::new();
+        let end = reader.read_to_end(&mut answer).await.unwrap_err();
+        assert_eq!((answer.len(), end.kind()), (ANSWER, io::ErrorKind::UnexpectedEof));
+        sending.abort();
+    }
+}
+
 /// How a connection ends for a backend that only reads, and what it has read.
 type Ended = (Result<(), io::ErrorKind>, Vec<u8>);
 

@@ -89,7 +89,7 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
         (format!("{GOOD}x = ["), "f.toml: line "),
         (
             format!("worker = 1\n{GOOD}"),
-            "f.toml: worker: no such key here; there are workers, drain",
+            "f.toml: worker: no such key here; there are workers, hash_lanes, drain",
         ),
         (format!("{GOOD}colour = 1\n"), "f.toml: listener[0].colour: no such key here"),
         (route("colour = 1"), "f.toml: listener[0].route[0].colour: no such key here"),
@@ -98,6 +98,7 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             "f.toml: workers: 0 must be a whole number from 1 to 1024",
         ),
         (format!("workers = -1\n{GOOD}"), "f.toml: workers: -1 must be a whole number"),
+        (format!("hash_lanes = 0\n{GOOD}"), "f.toml: hash_lanes: must be "),
         (
             format!("workers = \"2\"\n{GOOD}"),
             "f.toml: workers: must be a whole number from 1 to 1024, not a string",

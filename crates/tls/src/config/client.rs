@@ -12,15 +12,16 @@ use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Sig
 use super::builder::common_setters;
 use super::certificate_types;
 use super::client_authorities::check_authorities;
-use super::common::{Common, ConfigError};
+use super::common::Common;
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
+use super::error::ConfigError;
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
 use super::pre_shared_key::{PreSharedKey, usable};
 use super::resumption::{ClientResumption, client_context};
 use super::verifier::{TrustNobody, from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
-use crate::session::client_store::{ClientMemoryStore, ClientSessionStore};
+use crate::session::client_store::ClientMemoryStore;
 
 /// A client's configuration, shared by any number of connections.
 ///
@@ -111,8 +112,8 @@ pub struct ClientConfigBuilder {
     fallback_scsv: bool,
     require_secure_renegotiation: bool,
     post_handshake_auth: bool,
-    resumption: ClientResumption,
-    default_store: bool,
+    pub(super) resumption: ClientResumption,
+    pub(super) default_store: bool,
 }
 
 common_setters!(ClientConfigBuilder);
@@ -271,48 +272,6 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn require_secure_renegotiation(mut self, required: bool) -> Self {
         self.require_secure_renegotiation = required;
-        self
-    }
-
-    /// Keeps sessions in this store. Default: one of this configuration's own, in memory.
-    #[must_use]
-    pub fn session_store(mut self, store: Arc<dyn ClientSessionStore>) -> Self {
-        self.resumption.store = Some(store);
-        self
-    }
-
-    /// Resumes nothing, and asks for no tickets.
-    #[must_use]
-    pub fn without_resumption(mut self) -> Self {
-        self.default_store = false;
-        self.resumption.store = None;
-        self
-    }
-
-    /// Offers early data where a session admits it. Default: off.
-    ///
-    /// Early data can be replayed: send only what may be acted on twice. RFC 9846 8, F.5
-    #[must_use]
-    pub fn early_data(mut self, on: bool) -> Self {
-        self.resumption.early_data = on;
-        self
-    }
-
-    /// Judges the server's stored certificate again before a session is offered; if it is refused, the
-    /// handshake is a full one. Default: off; an expired certificate ends a session in any case.
-    #[must_use]
-    pub fn verify_resumed(mut self, on: bool) -> Self {
-        self.resumption.verify_again = on;
-        self
-    }
-
-    /// What this configuration's sessions are stored under besides the server's name, for stores that
-    /// several configurations or processes share. Roots and protocols are part of that in any case; with
-    /// a verifier of another kind, or client credentials, only configurations with a label share, and
-    /// equal labels must mean equal decisions.
-    #[must_use]
-    pub fn session_context(mut self, label: &[u8]) -> Self {
-        self.resumption.label = label.to_vec();
         self
     }
 

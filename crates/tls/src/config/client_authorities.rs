@@ -3,7 +3,7 @@
 //! Must not know: how a handshake goes. Next: [`super::client`], whose builder this is.
 
 use super::client::ClientConfigBuilder;
-use super::common::ConfigError;
+use super::error::ConfigError;
 
 impl ClientConfigBuilder {
     /// Names of authorities that the server is told we trust (TLS 1.3), so that one with several chains shows

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tercel_crypto::{Hash, HashAlgorithm};
 
-use super::common::{Common, ConfigError};
+use super::common::Common;
+use super::error::ConfigError;
 use super::policy::{AdmitEarlyData, FindPreSharedKey, Policy, VerifyPeer};
 use super::pre_shared_key::PreSharedKey;
 use super::server::ClientAuth;
@@ -14,7 +15,7 @@ use crate::record::limits;
 use crate::session::client_store::ClientSessionStore;
 use crate::session::context::Context;
 use crate::session::state::Session;
-use crate::session::store::SessionStore;
+use crate::session::store::{ForgetSession, SessionStore};
 use crate::ticket::TicketSealer;
 
 /// A server's side of resumption.
@@ -24,6 +25,8 @@ pub(crate) struct ServerResumption {
     pub(crate) tickets: Option<Arc<dyn TicketSealer>>,
     /// Stateful: sessions stay here, clients hold a name for them. New sessions prefer it.
     pub(crate) store: Option<Policy<dyn SessionStore>>,
+    /// Who is told of sessions that an application keeps and has to forget.
+    pub(crate) forget: Option<Arc<dyn ForgetSession>>,
     /// Tickets after a full handshake of TLS 1.3.
     pub(crate) new_tickets: u8,
     /// Tickets after a resumed one.
@@ -54,6 +57,7 @@ impl ServerResumption {
         Self {
             tickets: None,
             store: None,
+            forget: None,
             new_tickets: 2,
             renewed_tickets: 1,
             lifetime: 86_400,

@@ -11,20 +11,18 @@ use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Sig
 
 use super::builder::common_setters;
 use super::certificate_types;
-use super::common::{Common, ConfigError};
+use super::common::Common;
 use super::compression::CompressCertificate;
 use super::credential::{Credential, Credentials};
+use super::error::ConfigError;
 use super::policy::{
-    AdmitEarlyData, ChooseConfig, Clock, FindPreSharedKey, KeyLog, Policy, SelectCredential,
-    VerifyPeer,
+    ChooseConfig, Clock, FindPreSharedKey, KeyLog, Policy, SelectCredential, VerifyPeer,
 };
 use super::pre_shared_key::PreSharedKey;
 use super::pre_shared_key::set::PreSharedKeys;
 use super::resumption::{ServerResumption, context, context_of_keys};
 use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
-use crate::session::store::SessionStore;
-use crate::ticket::TicketSealer;
 use crate::ticket::rotating::RotatingTickets;
 
 /// A server's configuration, shared by any number of connections.
@@ -120,7 +118,7 @@ pub struct ServerConfigBuilder {
     acknowledge_server_name: bool,
     server_padding: bool,
     pub(super) resumption: ServerResumption,
-    default_tickets: bool,
+    pub(super) default_tickets: bool,
 }
 
 common_setters!(ServerConfigBuilder);
@@ -252,80 +250,6 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn answer_server_padding(mut self, on: bool) -> Self {
         self.server_padding = on;
-        self
-    }
-
-    /// Seals sessions into tickets with these keys. Default: keys of this configuration's own, changed
-    /// every six hours.
-    #[must_use]
-    pub fn tickets(mut self, tickets: Arc<dyn TicketSealer>) -> Self {
-        self.resumption.tickets = Some(tickets);
-        self
-    }
-
-    /// No session can be resumed, unless a store is set.
-    #[must_use]
-    pub fn without_tickets(mut self) -> Self {
-        self.default_tickets = false;
-        self.resumption.tickets = None;
-        self
-    }
-
-    /// Keeps sessions in a store, and gives clients names for them: each session of TLS 1.3 can then be
-    /// resumed once only.
-    #[must_use]
-    pub fn session_store(mut self, store: Policy<dyn SessionStore>) -> Self {
-        self.resumption.store = Some(store);
-        self
-    }
-
-    /// Seconds for which a stored session can be resumed. Default: one day, at most seven. RFC 9846 4.7.1
-    #[must_use]
-    pub fn session_lifetime(mut self, seconds: u32) -> Self {
-        self.resumption.lifetime = seconds;
-        self
-    }
-
-    /// How many tickets follow a full and a resumed handshake of TLS 1.3, 0 to 10. Default: two and one.
-    /// A client that asks for another number gets that. RFC 9149
-    #[must_use]
-    pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
-        self.resumption.new_tickets = after_full.min(10);
-        self.resumption.renewed_tickets = after_resumed.min(10);
-        self
-    }
-
-    /// What this configuration is called, so that its sessions are resumed under no other that shares its
-    /// keys or store. What it demands of clients is part of that in any case; what it trusts is where
-    /// clients are not judged again, see [`Self::verify_resumed`].
-    #[must_use]
-    pub fn session_context(mut self, label: &[u8]) -> Self {
-        self.resumption.label = label.to_vec();
-        self
-    }
-
-    /// Accepts early data of up to so many bytes, as far as `guard` admits it. Default: none.
-    ///
-    /// Early data can be replayed: whoever recorded it can send it again, to another server or after the
-    /// guard has forgotten. Act on it only if doing so twice does no harm. RFC 9846 8, F.5
-    #[must_use]
-    pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
-        self.resumption.max_early_data = bytes;
-        self.resumption.guard = Some(guard);
-        self
-    }
-
-    /// Seconds by which the age that a client tells of its ticket may be off, either way, for its early data to
-    /// count as fresh: 2 to 60, which is the default. RFC 9846 8.3
-    ///
-    /// It has to cover what the flight takes on its way, by how much client's and server's clocks run apart over a
-    /// ticket's life, and among servers that share tickets by how much theirs differ; 10 seconds do for most. Beyond it
-    /// early data is rejected, never the handshake. A guard that knows nothing of what was admitted before it began has to be blind for
-    /// [twice as long](crate::ReplayGuard::fresh_for). Sessions for which early data is admitted are not resumed
-    /// under another window.
-    #[must_use]
-    pub fn freshness_window(mut self, seconds: u32) -> Self {
-        self.resumption.freshness_window = seconds;
         self
     }
 

@@ -9,7 +9,7 @@ use pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Staple, Usage};
 use tercel_wire::CertificateType;
 
-use super::common::ConfigError;
+use super::error::ConfigError;
 use super::policy::{PeerIdentity, Policy, Side, VerifyPeer};
 
 /// Trusts peers whose certificate chain ends in a trusted root: names for servers, usage for both.

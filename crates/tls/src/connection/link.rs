@@ -6,13 +6,14 @@
 //! keys and no others, so that nobody ever waits for their lock.
 //! Must not know: records. Next: [`super::sender`], `keys/direction.rs`.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use tercel_wire::AlertDescription;
 
 use crate::keys::direction::Keys;
 use crate::session::stored::StoredSession;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Shared by sender and receiver.
 #[derive(Clone, Default)]
@@ -115,6 +116,11 @@ impl Link {
         }
     }
 
+    /// Where the session lies that is to be forgotten then.
+    pub(crate) fn to_forget(&self) -> Option<Arc<StoredSession>> {
+        self.stored().clone()
+    }
+
     fn stored(&self) -> MutexGuard<'_, Option<Arc<StoredSession>>> {
         self.0.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,6 +189,8 @@ impl Signals {
     }
 }
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests {
     use tercel_wire::CipherSuite;

@@ -5,8 +5,6 @@
 //! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller;
 //! [`super::authentication`].
 
-use std::sync::MutexGuard;
-
 use tercel_pki::Refusal;
 use tercel_wire::{
     AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate,
@@ -23,6 +21,7 @@ use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
+use crate::sync::MutexGuard;
 
 /// The receiver's state apart from keys.
 pub(crate) struct PostHandshake {

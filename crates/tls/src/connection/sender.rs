@@ -2,8 +2,6 @@
 //!
 //! Must not know: sockets, and the receiver but for one atomic word. Next: [`super::receiver`].
 
-use std::sync::MutexGuard;
-
 use tercel_wire::{
     AlertDescription, AlertLevel, ContentType, HandshakeMessage, KeyUpdate, KeyUpdateRequest,
     ProtocolVersion,
@@ -15,6 +13,7 @@ use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
+use crate::sync::MutexGuard;
 
 /// Seals application data. Independent of the [`crate::Receiver`]: the two can live in two tasks.
 pub struct Sender {

@@ -140,14 +140,10 @@ pub(crate) fn keep(
     let (Some(store), Some(session)) = (&config.resumption.store, session) else { return Ok(()) };
     let stored = StoredSession::of_client(&session, store, to);
     flow.forget_on_alert(Arc::clone(&stored))?;
-    // While it was here, another connection of it may have ended.
-    if !stored.is_forgotten() {
+    stored.put_back(|| {
         let expires = session.expires();
         store.put_session(to, ClientSession::new(session), expires);
-        if stored.is_forgotten() {
-            stored.forget();
-        }
-    }
+    });
     Ok(())
 }
 

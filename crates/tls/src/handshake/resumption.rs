@@ -26,6 +26,8 @@ pub(crate) struct Found {
     pub(crate) session: Arc<Session>,
     /// It lay in a store of ours, where it still is.
     pub(crate) is_stored: bool,
+    /// The application has it.
+    pub(crate) is_elsewhere: bool,
     /// When it was found.
     pub(crate) now: UnixTime,
 }
@@ -42,7 +44,12 @@ pub(crate) async fn find(
     let resumption = &config.resumption;
     if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now)) {
         let session = read(bytes, Session::from_bytes);
-        let found = |session| Found { session: Arc::new(session), is_stored: false, now };
+        let found = |session| Found {
+            session: Arc::new(session),
+            is_stored: false,
+            is_elsewhere: false,
+            now,
+        };
         return Ok(session.map(found));
     }
     let (session, is_stored) = match &resumption.store {
@@ -61,7 +68,8 @@ pub(crate) async fn find(
             }
         }
     };
-    Ok(session.map(|session| Found { session: session.into_inner(), is_stored, now }))
+    let session = session.map(ServerSession::into_inner);
+    Ok(session.map(|session| Found { session, is_stored, is_elsewhere: !is_stored, now }))
 }
 
 fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
@@ -202,19 +210,23 @@ pub(crate) fn leave(id: &[u8], session: &Session, facts: &mut Facts) {
     }
 }
 
-/// Has the session of this id forgotten if the connection ends with a fatal alert, where it is in a store of ours.
-/// RFC 5246 7.2.2
+/// Has the session of this id forgotten if the connection ends with a fatal alert. One in a store of ours is given: all its
+/// connections share its place. RFC 5246 7.2.2
 pub(crate) fn forget_on_alert(
     flow: &mut Flow,
     config: &ServerConfig,
-    session: &Session,
+    session: Option<&Session>,
     id: &[u8],
 ) -> Result<(), Error> {
     // Ids that we give have one length.
-    let (Some(Policy::Here(store)), Ok(id)) = (&config.resumption.store, id.try_into()) else {
-        return Ok(());
+    let Ok(id) = id.try_into() else { return Ok(()) };
+    let stored = match (&config.resumption.store, session) {
+        (Some(Policy::Here(store)), Some(session)) => {
+            Some(StoredSession::of_server(session, store, id))
+        }
+        _ => StoredSession::by_id(config, id),
     };
-    flow.forget_on_alert(StoredSession::of_server(session, store, id))
+    stored.map_or(Ok(()), |stored| flow.forget_on_alert(stored))
 }
 
 /// Seconds for which what is handed out now can be used.

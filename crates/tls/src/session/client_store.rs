@@ -10,7 +10,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pki_types::{ServerName, UnixTime};
-use tercel_crypto::lock::{Mutex, MutexGuard};
 use tercel_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -18,6 +17,7 @@ use super::aged::Aged;
 use super::client_value::ClientSession;
 use super::form::Form;
 use super::kept::Kept;
+use crate::sync::lock::{Mutex, MutexGuard};
 
 /// Where a client keeps sessions.
 pub trait ClientSessionStore: Send + Sync {

@@ -10,6 +10,8 @@ pub(crate) mod client_value;
 pub(crate) mod context;
 mod form;
 mod kept;
+#[cfg(all(test, loom))]
+mod models;
 pub(crate) mod parts;
 pub(crate) mod replay_guard;
 pub(crate) mod server_value;

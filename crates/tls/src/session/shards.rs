@@ -5,7 +5,7 @@
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::sync::PoisonError;
 
-use tercel_crypto::lock::{Mutex, MutexGuard};
+use crate::sync::lock::{Mutex, MutexGuard};
 
 /// Parts chosen by a keyed hash, so that no peer can choose ids that crowd one part.
 pub(super) struct Shards<T> {

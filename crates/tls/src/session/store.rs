@@ -52,6 +52,22 @@ pub trait SessionStore: Send + Sync {
     }
 }
 
+/// Is told which sessions are to be forgotten, where an application keeps them that is asked for them
+/// ([`Policy::Ask`](crate::Policy::Ask)). RFC 5246 7.2.2
+pub trait ForgetSession: Send + Sync {
+    /// A connection of TLS 1.2 whose session has this id ended with a fatal alert: nobody is to resume it any more.
+    ///
+    /// This is called wherever the alert is sent or received, by either half of a connection, and nobody should wait
+    /// there: a store that is elsewhere is told by a channel or a task.
+    fn forget_session(&self, id: &[u8; 32]);
+}
+
+impl<F: Fn(&[u8; 32]) + Send + Sync> ForgetSession for F {
+    fn forget_session(&self, id: &[u8; 32]) {
+        self(id);
+    }
+}
+
 /// A [`SessionStore`] in memory, for one process.
 ///
 /// Its number of sessions is bounded: when it is full, the oldest of those that share the newcomer's part of

@@ -5,12 +5,15 @@
 //! `connection/link.rs`, which holds this for as long as a connection can fail.
 
 use core::ptr::addr_eq;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::client_store::{ClientSessionKey, ClientSessionStore};
 use super::state::Session;
-use super::store::SessionStore;
+use super::store::{ForgetSession, SessionStore};
+use crate::config::client::ClientConfig;
+use crate::config::policy::Policy;
+use crate::config::server::ServerConfig;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// A session's store, which may go before its connections do, and its name there.
 pub(crate) struct StoredSession {
@@ -22,6 +25,11 @@ pub(crate) struct StoredSession {
 enum Place {
     OfServer {
         store: Weak<dyn SessionStore>,
+        id: [u8; 32],
+    },
+    /// An application keeps it.
+    Elsewhere {
+        told: Arc<dyn ForgetSession>,
         id: [u8; 32],
     },
     /// A store does not tell a client's sessions with one server from one another: all of them go.
@@ -69,12 +77,55 @@ impl StoredSession {
         }
     }
 
+    /// That of a server's session by its id alone, where the configuration says.
+    pub(crate) fn by_id(config: &ServerConfig, id: [u8; 32]) -> Option<Arc<Self>> {
+        let resumption = &config.resumption;
+        Some(Self::at(match resumption.store.as_ref()? {
+            Policy::Here(store) => Place::OfServer { store: Arc::downgrade(store), id },
+            Policy::Ask => Place::Elsewhere { told: Arc::clone(resumption.forget.as_ref()?), id },
+        }))
+    }
+
+    /// The same for a client's, by its key.
+    pub(crate) fn by_key(config: &ClientConfig, key: ClientSessionKey) -> Option<Arc<Self>> {
+        let store = config.resumption.store.as_ref()?;
+        Some(Self::at(Place::OfClient { store: Arc::downgrade(store), key }))
+    }
+
+    /// Its id on a server.
+    pub(crate) fn id(&self) -> Option<&[u8; 32]> {
+        match &self.place {
+            Place::OfServer { id, .. } | Place::Elsewhere { id, .. } => Some(id),
+            Place::OfClient { .. } => None,
+        }
+    }
+
+    /// Its key on a client.
+    pub(crate) fn key(&self) -> Option<&ClientSessionKey> {
+        match &self.place {
+            Place::OfClient { key, .. } => Some(key),
+            Place::OfServer { .. } | Place::Elsewhere { .. } => None,
+        }
+    }
+
     fn at(place: Place) -> Arc<Self> {
         Arc::new(Self { place, forgotten: AtomicBool::new(false) })
     }
 
-    /// Whether it was to be forgotten: a connection that has taken it out of its store may not put it back.
-    pub(crate) fn is_forgotten(&self) -> bool {
+    /// Calls `put`, by which a connection that has taken it out of its store puts it back, unless it is to be forgotten:
+    /// while it was away, another connection of it may have ended.
+    pub(crate) fn put_back(&self, put: impl FnOnce()) {
+        if self.is_forgotten() {
+            return;
+        }
+        put();
+        // Whoever has it forgotten may have looked for it before it was there.
+        if self.is_forgotten() {
+            self.forget();
+        }
+    }
+
+    fn is_forgotten(&self) -> bool {
         self.forgotten.load(Ordering::SeqCst)
     }
 
@@ -88,6 +139,7 @@ impl StoredSession {
                     store.remove(id);
                 }
             }
+            Place::Elsewhere { told, id } => told.forget_session(id),
             Place::OfClient { store, key } => {
                 if let Some(store) = store.upgrade() {
                     store.remove(key);

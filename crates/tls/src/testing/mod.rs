@@ -9,4 +9,5 @@ mod futures;
 mod late_authentication;
 mod renewed_tickets;
 mod spent_keys;
+mod ticket_requests;
 mod traces;

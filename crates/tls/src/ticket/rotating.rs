@@ -195,5 +195,7 @@ const MAX_OLDER: usize = 4;
 /// Replacing a key and losing the new one's last nonces to others, twice, is not worth a third try.
 const ATTEMPTS: usize = 4;
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;

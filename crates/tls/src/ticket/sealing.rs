@@ -3,9 +3,9 @@
 //! For: nonces that never repeat under a key, without a random draw for each ticket. Must not know: how
 //! long a key is used, and where it comes from. Next: [`super::rotating`] and [`super::shared`], which do.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use tercel_crypto::{AeadAlgorithm, AeadKey, wipe};
+
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A key that seals, for one process and a limited number of tickets.
 pub(super) struct SealingKey {

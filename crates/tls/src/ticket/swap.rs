@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arc_swap::{ArcSwap, Guard};
+use crate::sync::{ArcSwap, Guard};
 
 /// One value, replaced as a whole.
 pub(super) struct Swap<T> {

@@ -8,6 +8,7 @@
 mod ocsp_maker;
 
 mod after_alerts;
+mod asked_stores;
 mod certificates;
 mod choice;
 mod combinations;

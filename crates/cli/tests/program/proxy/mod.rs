@@ -219,3 +219,33 @@ fn the_service_manager_hears_that_threads_turn() {
     proxy.signal("-TERM");
     assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
 }
+
+#[test]
+fn hash_lanes_are_switched_off_by_an_option_or_a_key() {
+    let folder = folder();
+    let to = backend("served").to_string();
+    let certs = path(&folder, "certs");
+    let options = ["--listen", "127.0.0.1:0", "--to", &to, "--cert-dir", &certs];
+    let text = configuration(&folder, to.parse().unwrap(), "");
+    let file = folder.write("proxy.toml", format!("hash_lanes = false\n{text}"));
+    let with_option = [&options, ["--no-hash-lanes"].as_slice()].concat();
+    for (options, off) in
+        [(&options[..], false), (&with_option, true), (&["--config", &file], true)]
+    {
+        let proxy = Proxy::start(options);
+        let address = proxy.address("listener");
+        let has_avx2 = cfg!(feature = "hash-lanes") && has_avx2();
+        assert_eq!(proxy.said().contains("hash_lanes=None"), off || !has_avx2, "{}", proxy.said());
+        assert!(get(&folder, &address).ends_with("served"));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    std::is_x86_feature_detected!("avx2")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx2() -> bool {
+    false
+}

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::PreSharedKey;
-use crate::config::common::{Common, ConfigError};
+use crate::config::common::Common;
+use crate::config::error::ConfigError;
 
 /// The keys that a suite of ours goes with. Of those at least one, or it was not worth giving any.
 pub(crate) fn keys(

@@ -33,7 +33,7 @@ pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
         Padding::None => 0,
         Padding::Block(block) => block,
     });
-    // Nor is a store carried in which something is to be forgotten.
+    // Where something is to be forgotten stands apart.
     w.u32(keys.link().signals().lasting());
     w.u8(u8::from(*state == sender::State::Closed));
 }

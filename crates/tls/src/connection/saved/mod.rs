@@ -1,9 +1,10 @@
 //! Connections as bytes, to go on in another process.
 //!
 //! ```text
-//! format 2 = 0001 | side 1 | version 2 | cipher suite 2
+//! format 2 = 0002 | side 1 | version 2 | cipher suite 2
 //! sender, receiver: see `halves` | exporter | has early exporter 1 | [early exporter]
 //! facts: see `facts` | has tickets 1 | [tickets: see `tickets`]
+//! has session to forget 1 | [of a server: id 32; of a client: key, see `session/client_store.rs`]
 //! the first 16 bytes of SHA-256 of all this
 //! ```
 //!
@@ -13,6 +14,8 @@
 mod facts;
 mod halves;
 mod tickets;
+
+use std::sync::Arc;
 
 use tercel_crypto::{Digest, Hash, HashAlgorithm};
 use tercel_wire::{CipherSuite, ProtocolVersion, Reader, Writer};
@@ -28,6 +31,8 @@ use crate::config::policy::Side;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Local};
 use crate::keys::suite;
+use crate::session::client_store::ClientSessionKey;
+use crate::session::stored::StoredSession;
 
 /// Why bytes are no connection of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +49,7 @@ pub enum RestoreError {
 }
 
 /// The form of the bytes; another number is another form and is not read.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 
 /// Bytes of the digest at the end.
 const DIGEST: usize = 16;
@@ -58,10 +63,10 @@ impl Connection {
     /// are returned in does. **Restore them once.** Two connections out of the same bytes would protect different
     /// records under one key and one nonce, which gives both plaintexts and the key's integrity away.
     ///
-    /// What is not carried comes from the configuration that is given when it is restored: a client's session
-    /// store and its clock, and whether truncation is tolerated. A server that is restored cannot ask for a certificate
-    /// any more: the running hash of the handshake is not carried. Nor is it known where the session of a connection of
-    /// TLS 1.2 lies: it is not forgotten if the connection that is restored ends with a fatal alert. RFC 5246 7.2.2
+    /// What is not carried comes from the configuration that is given when it is restored: the session store of
+    /// either side, where a session of TLS 1.2 is forgotten if the connection ends with a fatal alert (RFC 5246 7.2.2), a
+    /// client's clock, and whether truncation is tolerated. A server that is restored cannot ask for a certificate any more: the
+    /// running hash of the handshake is not carried.
     ///
     /// # Errors
     /// The connection, with the reason: [`Local::Failed`] after an error, when there is nothing left to go on with;
@@ -82,7 +87,7 @@ impl Connection {
     /// # Errors
     /// If these are not the bytes of a client's connection, or not in the form that this version knows.
     pub fn restore_client(bytes: &[u8], config: &ClientConfig) -> Result<Self, RestoreError> {
-        restore(bytes, Side::Client, &config.common, Some(config))
+        restore(bytes, &Config::Client(config))
     }
 
     /// A server's connection out of the bytes that [`Self::save`] gave. Its keys are made when they are needed first.
@@ -90,7 +95,7 @@ impl Connection {
     /// # Errors
     /// If these are not the bytes of a server's connection, or not in the form that this version knows.
     pub fn restore_server(bytes: &[u8], config: &ServerConfig) -> Result<Self, RestoreError> {
-        restore(bytes, Side::Server, &config.common, None)
+        restore(bytes, &Config::Server(config))
     }
 
     fn encode(&mut self) -> Result<Zeroizing<Vec<u8>>, Error> {
@@ -126,6 +131,7 @@ impl Connection {
         if let Some(tickets) = &tickets {
             w.bytes(tickets);
         }
+        write_session(&mut w, sender.link().to_forget().as_deref());
         w.finish().map_err(|_| Local::Encode)?;
         let digest = digest(&bytes);
         bytes.extend_from_slice(digest.get(..DIGEST).unwrap_or_default());
@@ -134,12 +140,36 @@ impl Connection {
     }
 }
 
-fn restore(
-    bytes: &[u8],
-    side: Side,
-    common: &Common,
-    client: Option<&ClientConfig>,
-) -> Result<Connection, RestoreError> {
+/// What a connection goes on by.
+enum Config<'a> {
+    Client(&'a ClientConfig),
+    Server(&'a ServerConfig),
+}
+
+impl Config<'_> {
+    fn side(&self) -> Side {
+        match self {
+            Self::Client(_) => Side::Client,
+            Self::Server(_) => Side::Server,
+        }
+    }
+
+    fn common(&self) -> &Common {
+        match self {
+            Self::Client(config) => &config.common,
+            Self::Server(config) => &config.common,
+        }
+    }
+
+    fn client(&self) -> Option<&ClientConfig> {
+        match self {
+            Self::Client(config) => Some(config),
+            Self::Server(_) => None,
+        }
+    }
+}
+
+fn restore(bytes: &[u8], config: &Config<'_>) -> Result<Connection, RestoreError> {
     let format = bytes.first_chunk().ok_or(RestoreError::Malformed)?;
     let format = u16::from_be_bytes(*format);
     if format != FORMAT {
@@ -151,20 +181,16 @@ fn restore(
     }
     let mut r = Reader::new(body.get(2..).unwrap_or_default());
     match r.u8() {
-        Ok(code) if code == side_code(side) => {}
+        Ok(code) if code == side_code(config.side()) => {}
         Ok(CLIENT | SERVER) => return Err(RestoreError::WrongSide),
         _ => return Err(RestoreError::Malformed),
     }
-    read(&mut r, side, common, client).ok_or(RestoreError::Malformed)
+    read(&mut r, config).ok_or(RestoreError::Malformed)
 }
 
 /// What follows the side. The digest says that these bytes were written, not by whom: nothing is taken on trust.
-fn read(
-    r: &mut Reader<'_>,
-    side: Side,
-    common: &Common,
-    client: Option<&ClientConfig>,
-) -> Option<Connection> {
+fn read(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Connection> {
+    let (side, tolerate_truncation) = (config.side(), config.common().tolerate_truncation);
     let version = ProtocolVersion(r.u16().ok()?);
     let suite = suite::find(CipherSuite(r.u16().ok()?))?;
     if suite.is_tls13() != (version == ProtocolVersion::TLS1_3) {
@@ -175,8 +201,7 @@ fn read(
     }
     let sender = halves::read_sender(r, version, suite)?;
     let link = sender.link();
-    let mut receiver =
-        halves::read_receiver(r, side, version, suite, link, common.tolerate_truncation)?;
+    let mut receiver = halves::read_receiver(r, side, version, suite, link, tolerate_truncation)?;
     let exporter = Exporter::read(r, suite)?;
     let early_exporter = match read_bool(r)? {
         true => Some(Box::new(Exporter::read(r, suite)?)),
@@ -184,10 +209,36 @@ fn read(
     };
     let facts = facts::read(r, version, suite.code)?;
     if read_bool(r)? {
-        receiver.post.tickets = tickets::read(r, client?, suite)?;
+        receiver.post.tickets = tickets::read(r, config.client()?, suite)?;
+    }
+    if read_bool(r)? {
+        // In TLS 1.3 no connection can take its session along. RFC 9846 6.2
+        let stored = read_session(r, config).filter(|_| !suite.is_tls13())?;
+        if let Some(stored) = stored {
+            sender.link().forget_on_alert(stored);
+        }
     }
     r.expect_end().ok()?;
     Some(Connection { sender, receiver, facts, exporter, early_exporter, requester: None })
+}
+
+fn write_session(w: &mut Writer<'_>, stored: Option<&StoredSession>) {
+    w.u8(u8::from(stored.is_some()));
+    let Some(stored) = stored else { return };
+    match (stored.id(), stored.key()) {
+        (Some(id), _) => w.bytes(id),
+        (None, Some(key)) => key.write(w),
+        (None, None) => {}
+    }
+}
+
+/// `None`: malformed. `Some(None)`: there is no store to forget it in any more.
+#[allow(clippy::option_option)]
+fn read_session(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Option<Arc<StoredSession>>> {
+    Some(match config {
+        Config::Client(config) => StoredSession::by_key(config, ClientSessionKey::read(r)?),
+        Config::Server(config) => StoredSession::by_id(config, *r.array().ok()?),
+    })
 }
 
 const CLIENT: u8 = 1;

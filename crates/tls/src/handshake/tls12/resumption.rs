@@ -93,10 +93,11 @@ pub(super) fn begin(
     server_random: [u8; 32],
     secure_renegotiation: bool,
 ) -> Result<Begun, Error> {
-    let Found { mut session, is_stored, .. } = found;
-    if let Some(id) = named(hello, config).filter(|_| is_stored) {
+    let Found { mut session, is_stored, is_elsewhere, .. } = found;
+    if let Some(id) = named(hello, config).filter(|_| is_stored || is_elsewhere) {
         // From here on the session is this connection's too. RFC 5246 7.2.2
-        resumption::forget_on_alert(flow, config, &session, id)?;
+        let value = is_stored.then_some(&*session);
+        resumption::forget_on_alert(flow, config, value, id)?;
     }
     let suite = session.suite;
     let alpn = negotiate::alpn(hello, config)?;
@@ -220,31 +221,32 @@ pub(crate) fn send_ticket(
     flow.send(&message, transcript)
 }
 
-/// The session that goes under the id which the ServerHello gave it, to be kept by [`keep`].
+/// The session that goes under the id which the ServerHello gave it, to be kept by [`keep`]; what the application is to
+/// keep is left with the facts.
 pub(crate) fn made(
     config: &ServerConfig,
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &mut Facts,
     id: [u8; 32],
-) -> Option<([u8; 32], ServerSession)> {
+) -> ([u8; 32], Option<ServerSession>) {
     let session = of_server(config, suite, main, facts);
-    match &config.resumption.store {
-        Some(Policy::Here(_)) => return Some((id, ServerSession::new(session))),
-        Some(Policy::Ask) => resumption::leave(&id, &session, facts),
-        None => {}
+    if let Some(Policy::Ask) = &config.resumption.store {
+        resumption::leave(&id, &session, facts);
+        return (id, None);
     }
-    None
+    (id, Some(ServerSession::new(session)))
 }
 
 /// Keeps it, once the handshake is complete: what failed leaves no session. RFC 5246 7.2.2
 pub(crate) fn keep(
     flow: &mut Flow,
     config: &ServerConfig,
-    (id, session): ([u8; 32], ServerSession),
+    (id, session): ([u8; 32], Option<ServerSession>),
 ) -> Result<(), Error> {
-    resumption::forget_on_alert(flow, config, session.inner(), &id)?;
-    if let Some(Policy::Here(store)) = &config.resumption.store {
+    let value = session.as_ref().map(ServerSession::inner);
+    resumption::forget_on_alert(flow, config, value, &id)?;
+    if let (Some(Policy::Here(store)), Some(session)) = (&config.resumption.store, session) {
         let expires = session.inner().expires();
         store.put_session(&id, session, expires);
     }

@@ -88,7 +88,7 @@ pub(crate) fn finish(
         let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
         let kept = match session {
             NewSession::None => None,
-            NewSession::Stored(id) => resumption::made(config, suite, &main, &mut facts, id),
+            NewSession::Stored(id) => Some(resumption::made(config, suite, &main, &mut facts, id)),
             NewSession::Ticket => {
                 resumption::send_ticket(flow, config, suite, &main, &facts, &mut transcript)?;
                 None

@@ -64,7 +64,7 @@ pub(crate) async fn accept(
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
         let found = resumption::find(flow, config, identity.identity, true).await?;
-        let Some(Found { session, is_stored, now }) = found else { continue };
+        let Some(Found { session, is_stored, now, .. }) = found else { continue };
         let name = negotiate::server_name(hello);
         // The hash of the key must be the suite's. RFC 9846 4.3.11
         if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name, now)
@@ -179,11 +179,12 @@ pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, fa
     }
     let resumption = &config.resumption;
     let ours = if facts.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
+    // What a client keeps for us it may have more of; room in a store is not for everyone to take.
+    let most = if ours == 0 || resumption.store.is_some() { ours } else { MAX_TICKETS };
     // What the client asks for, no more than we would give at most. RFC 9149 3
     match hello.extensions.ticket_request {
-        Some(_) if ours == 0 => 0,
-        Some(request) if facts.resumed => request.resumption_count.min(MAX_TICKETS),
-        Some(request) => request.new_session_count.min(MAX_TICKETS),
+        Some(request) if facts.resumed => request.resumption_count.min(most),
+        Some(request) => request.new_session_count.min(most),
         None => ours,
     }
 }

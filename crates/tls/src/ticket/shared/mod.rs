@@ -223,5 +223,7 @@ const OPENING: usize = 1024;
 /// Two for each time that others come first: with an older key, with a newer one, with new keys.
 const ATTEMPTS: usize = 8;
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,173 @@
+//! What the peer is told: each error's alert. RFC 9846 6.2, RFC 5246 7.2.2
+//!
+//! Must not know: how an alert is sent. Next: `handshake/mod.rs`, which does that in a handshake; `connection/`.
+
+use tercel_pki::RefusalReason;
+use tercel_wire::AlertDescription;
+
+use super::{Error, Local, Peer};
+
+impl Error {
+    /// The alert that tells the peer about this error, or `None` if nothing is to be sent.
+    #[must_use]
+    pub fn alert(self) -> Option<AlertDescription> {
+        match self {
+            Self::Peer(peer) => Some(peer.alert()),
+            Self::Refused(reason) => Some(refusal_alert(reason)),
+            Self::Local(local) => local.alert(),
+            Self::AlertReceived(_)
+            | Self::Truncated
+            | Self::ClosedInHandshake
+            | Self::Misuse(_) => None,
+        }
+    }
+}
+
+impl Peer {
+    /// The alert for this violation.
+    #[must_use]
+    pub fn alert(self) -> AlertDescription {
+        use AlertDescription as A;
+        match self {
+            Self::Decode(error) => error.alert(),
+            Self::UnexpectedMessage
+            | Self::UnexpectedRecord
+            | Self::UnknownContentType
+            | Self::TooManyEmptyRecords
+            | Self::TooManyChangeCipherSpecs
+            | Self::BadChangeCipherSpec
+            | Self::TooManyKeyUpdates
+            | Self::TooManyCertificateRequests
+            | Self::InterruptedAuthentication
+            | Self::TooMuchSkippedEarlyData
+            | Self::ExcessHandshakeData
+            | Self::InterruptedHandshakeMessage
+            | Self::MissingContentType
+            | Self::SecondRetry
+            | Self::TooMuchEarlyData
+            | Self::UnexpectedEarlyData => A::UNEXPECTED_MESSAGE,
+            Self::PlainHttp
+            | Self::WrongVersionForEarlyData
+            | Self::WrongRecordVersion
+            | Self::UnsupportedVersion => A::PROTOCOL_VERSION,
+            Self::RecordTooLong => A::RECORD_OVERFLOW,
+            Self::BadRecordMac => A::BAD_RECORD_MAC,
+            // A length out of its range is a matter of form. RFC 9846 6
+            Self::MessageTooLong | Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
+            Self::WrongVersionChosen
+            | Self::Downgrade
+            | Self::WrongCipherSuiteChosen
+            | Self::WrongPreSharedKeyChosen
+            | Self::CipherSuiteChangedAfterRetry
+            | Self::WrongGroup
+            | Self::BadKeyShare
+            | Self::WrongSignatureScheme
+            | Self::WrongCertificateType
+            | Self::WrongApplicationProtocol
+            | Self::PointlessRetry
+            | Self::PointlessCertificateType
+            | Self::IllegalAlertLevel
+            | Self::SecondHelloChanged
+            | Self::SessionIdNotEchoed
+            | Self::Compression
+            | Self::IllegalParameter
+            | Self::EarlyDataMismatch
+            | Self::WrongCertificateContext
+            | Self::UnknownCertificateCompression
+            | Self::UncompressedCertificateTooLong
+            | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
+            Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
+            // The client could have had one in common with us. RFC 9846 4.2.1
+            Self::UnknownPreSharedKey
+            | Self::NoSharedCipherSuite
+            | Self::NoSharedGroup
+            | Self::NoCommonSignatureScheme
+            | Self::RenegotiationMismatch
+            | Self::UnsafeLegacyRenegotiation
+            | Self::CertificateRequiredTls12
+            | Self::ExtendedMainSecretRequired
+            | Self::ExtendedMainSecretLost => A::HANDSHAKE_FAILURE,
+            Self::Renegotiation => A::NO_RENEGOTIATION,
+            Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
+            Self::BadCompressedCertificate => A::BAD_CERTIFICATE,
+            Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
+            Self::UnrecognizedName => A::UNRECOGNIZED_NAME,
+            Self::UnexpectedExtension => A::UNSUPPORTED_EXTENSION,
+            Self::MissingExtension | Self::MissingServerExtension | Self::PreSharedKeyDeclined => {
+                A::MISSING_EXTENSION
+            }
+            Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
+            Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
+            Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
+            Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        }
+    }
+}
+
+impl Local {
+    fn alert(self) -> Option<AlertDescription> {
+        match self {
+            Self::Crypto(_) | Self::Encode | Self::SigningFailed => {
+                Some(AlertDescription::INTERNAL_ERROR)
+            }
+            Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
+            Self::RefusedByApplication => Some(AlertDescription::ACCESS_DENIED),
+            Self::KeyExhausted => Some(AlertDescription::INTERNAL_ERROR),
+            Self::Closed | Self::Failed | Self::EarlyDataLimit => None,
+        }
+    }
+}
+
+/// The alert for a refused certificate. RFC 9846 6.2
+fn refusal_alert(reason: RefusalReason) -> AlertDescription {
+    use AlertDescription as A;
+    use RefusalReason as R;
+    match reason {
+        R::EmptyChain => A::DECODE_ERROR,
+        R::UnsupportedVersion
+        | R::UnsupportedCriticalExtension
+        | R::UnsupportedSignatureAlgorithm
+        | R::UnsupportedKey
+        | R::KeyMayNotSign
+        | R::NotForThisUsage => A::UNSUPPORTED_CERTIFICATE,
+        R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
+        R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
+        R::Revoked => A::CERTIFICATE_REVOKED,
+        // RFC 6066 8
+        R::UnsatisfactoryStatus
+        | R::MissingStaple
+        | R::StapleRequired
+        | R::StapleMalformed
+        | R::StapleUnsuccessful
+        | R::StapleUntrusted
+        | R::StapleForAnother
+        | R::StapleNotYetValid { .. }
+        | R::StapleExpired { .. }
+        | R::StapleUnknownStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        R::UnknownRevocationStatus
+        | R::CrlExpired { .. }
+        | R::InvalidCrl
+        | R::UntrustedRawKey
+        | R::Other => A::CERTIFICATE_UNKNOWN,
+        R::ByVerifier { alert } => chosen_alert(AlertDescription(alert)),
+        // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
+        _ => A::BAD_CERTIFICATE,
+    }
+}
+
+/// The alert that a verifier wants, if it tells of a peer that is not acceptable.
+fn chosen_alert(alert: AlertDescription) -> AlertDescription {
+    use AlertDescription as A;
+    match alert {
+        A::HANDSHAKE_FAILURE
+        | A::BAD_CERTIFICATE
+        | A::UNSUPPORTED_CERTIFICATE
+        | A::CERTIFICATE_REVOKED
+        | A::CERTIFICATE_EXPIRED
+        | A::UNKNOWN_CA
+        | A::ACCESS_DENIED
+        | A::INSUFFICIENT_SECURITY
+        | A::BAD_CERTIFICATE_STATUS_RESPONSE => alert,
+        _ => A::CERTIFICATE_UNKNOWN,
+    }
+}
