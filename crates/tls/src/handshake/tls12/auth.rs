@@ -163,7 +163,14 @@ pub(crate) async fn receive_verify(
     let verify = CertificateVerify::parse(message.body())?;
     let content = transcript.take_messages();
     let version = ProtocolVersion::TLS1_2;
-    verify_signature(client, verify.algorithm, version, offered, &content, verify.signature)?;
+    verify_signature(
+        || client.public_key(),
+        verify.algorithm,
+        version,
+        offered,
+        &content,
+        verify.signature,
+    )?;
     transcript.add(message.bytes());
     Ok(verify.algorithm)
 }
