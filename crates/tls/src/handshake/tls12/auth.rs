@@ -22,7 +22,7 @@ use crate::handshake::hello::group;
 use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
-use crate::handshake::tls13::server::bad_share;
+use crate::handshake::tls13::server_hello::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::suite::{Authentication, Suite};

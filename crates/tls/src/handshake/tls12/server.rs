@@ -24,7 +24,7 @@ use crate::handshake::identity::{self, Shown};
 use crate::handshake::log::SecretLog;
 use crate::handshake::record_limits::{self, RecordLimits};
 use crate::handshake::resumption::keep_digest;
-use crate::handshake::tls13::server::bad_share;
+use crate::handshake::tls13::server_hello::bad_share;
 use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
 use first_flight::FirstFlight;
 
