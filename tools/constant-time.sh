@@ -17,8 +17,9 @@ tests=$(cargo test --release -p tercel-crypto --lib --no-run --message-format=js
 # break the pipe of who still writes.
 passes() {
     local said
-    said=$("${@:2}" "$tests" --include-ignored --exact --test-threads=1 "backend::lanes::$1" 2>&1 | tee /dev/stderr) &&
+    said=$("${@:2}" "$tests" --include-ignored --exact --test-threads=1 "$1" 2>&1 | tee /dev/stderr) &&
         grep -q '^test result: ok. 1 passed' <<<"$said"
 }
-passes valgrind::nothing_depends_on_what_is_hashed valgrind --quiet
-passes tests::nothing_of_a_key_is_left_on_the_stack
+passes backend::lanes::valgrind::nothing_depends_on_what_is_hashed valgrind --quiet
+passes backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
+passes beside::tests::nothing_of_a_key_is_left_on_the_stack

@@ -28,7 +28,10 @@ impl<'h> HashBeside<'h> {
     /// `bytes` are for `hash`, which has them once [`Self::finish`] was called.
     #[must_use]
     pub fn new(hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
-        let instructions = lanes::in_use();
+        Self::by(lanes::in_use(), hash, bytes)
+    }
+
+    fn by(instructions: Instructions, hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
         let mut this = Self { hash, bytes, running: None };
         // Three are the least that there ever are: a key's two pads, and this.
         if lanes::pays(instructions, 3) && bytes.len() >= 2 * BLOCK {
