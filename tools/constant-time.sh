@@ -21,6 +21,7 @@ passes() {
         grep -q '^test result: ok. 1 passed' <<<"$said"
 }
 passes backend::lanes::valgrind::nothing_depends_on_what_is_hashed valgrind --quiet
+passes backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
 passes backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
 passes beside::tests::nothing_of_a_key_is_left_on_the_stack
 passes key_exchange::drawn::tests::nothing_that_was_drawn_is_left_on_the_stack

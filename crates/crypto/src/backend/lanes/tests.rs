@@ -203,6 +203,55 @@ fn instructions_gone_wrong_are_replaced_by_others_or_by_none() {
     }
 }
 
+/// Neither what a kernel was given nor what it made: any sixteen words of a schedule in a row tell the block.
+#[cfg(all(target_os = "linux", lanes_avx2))]
+#[test]
+#[cfg_attr(debug_assertions, ignore = "for optimised builds")]
+fn a_kernel_leaves_neither_schedules_nor_states_on_the_stack() {
+    use crate::stack_search::StackSearch;
+
+    /// FIPS 180-4 6.4.2, 1
+    fn schedule(block: &[[u8; 8]; 16]) -> Vec<u64> {
+        let mut w: Vec<_> = block.map(u64::from_be_bytes).to_vec();
+        for t in 16..80 {
+            let (near, far) = (w[t - 15], w[t - 2]);
+            let near = near.rotate_right(1) ^ near.rotate_right(8) ^ near >> 7;
+            let far = far.rotate_right(19) ^ far.rotate_right(61) ^ far >> 6;
+            w.push(far.wrapping_add(w[t - 7]).wrapping_add(near).wrapping_add(w[t - 16]));
+        }
+        w
+    }
+
+    let mut stack = StackSearch::new();
+    for kernel in available().flat_map(kernels) {
+        for count in 1..=kernel.most {
+            let start = Box::new(random_lane());
+            let mut made = start.clone();
+            sha::compress_512(&mut made.state, &made.block);
+            let secrets = [&start.state, &made.state, &schedule(&start.block)[..]].concat();
+            let mut lanes = vec![*start; count];
+            let left = stack.left(&secrets, || run(kernel, &mut lanes, None));
+            assert_eq!(left, 0, "{count} of {}", kernel.most);
+
+            // The outer hash.
+            let mut outer = Box::new(random_lane());
+            outer.block = [[0; 8]; 16];
+            outer.block[..8].copy_from_slice(&made.state.map(u64::to_be_bytes));
+            (outer.block[8][0], outer.block[15]) = (0x80, (8 * (128 + 64_u64)).to_be_bytes());
+            let (begin, mut schedule) = (outer.state, schedule(&outer.block));
+            schedule.drain(8..16); // padding, which everybody knows
+            sha::compress_512(&mut outer.state, &outer.block);
+            let secrets = [&begin, &outer.state, &schedule[..]].concat();
+            let mut lanes = vec![*start; count];
+            let left = stack.left(&secrets, || {
+                let states = [&begin; 8];
+                run(kernel, &mut lanes, Some(Outer { states: &states[..count], words: 8 }));
+            });
+            assert_eq!(left, 0, "the outer hash of {count} of {}", kernel.most);
+        }
+    }
+}
+
 /// Neither the states of a key nor the key itself: what lanes hashed is gone from the stack, spilled vectors too.
 ///
 /// A build that is not optimised moves every value through the stack. `tools/constant-time.sh` runs this in one that is.
