@@ -15,8 +15,15 @@ fn each_value_is_what_it_is_alone_and_so_is_the_hash() {
                 let mut hash = Hash::new(algorithm);
                 hash.update(before);
                 let mut beside = HashBeside::new(&mut hash, &message[..length]);
-                // Longer than a block, so that it goes another way.
-                for parts in [&[b"a".as_slice(), &random[..47]][..], &[&random[..200]], &[]] {
+                // The last that fits in a block, and longer ones, which go another way.
+                for parts in [
+                    &[b"a".as_slice(), &random[..47]][..],
+                    &[&random[..111]],
+                    &[&random[..112]],
+                    &[&random[..100], &random[..28]],
+                    &[&random[..200]],
+                    &[],
+                ] {
                     let mac = beside.mac::<64>(&salt, parts);
                     assert_eq!(mac.as_bytes(), salt.secret_tag(parts).as_bytes());
                 }
