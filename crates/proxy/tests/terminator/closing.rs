@@ -69,15 +69,15 @@ async fn the_answer_of_a_backend_that_does_not_read_on_arrives() {
         let stream = connect(&proxy, "a.example", client().versions(&[version])).await.unwrap();
         let (mut reader, mut writer) = tokio::io::split(stream);
         let sending = tokio::spawn(async move {
-            // Twenty times as long as the backend is there.
-            for _ in 0..200 {
+            // Far longer than the backend is there.
+            for _ in 0..500 {
                 writer.write_all(&[7; 10_000]).await?;
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             io::Result::Ok(())
         });
         // Not at once: part of the answer has to wait at the proxy, also when the backend has gone.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(Duration::from_millis(2500)).await;
         let mut answer = Vec::new();
         let end = reader.read_to_end(&mut answer).await.unwrap_err();
         assert_eq!((answer.len(), end.kind()), (ANSWER, io::ErrorKind::UnexpectedEof));
