@@ -29,7 +29,8 @@ slope() {
 }
 
 rows=("TLS 1.3 full, ECDSA P-256" "TLS 1.3 full, RSA-2048" "TLS 1.2 full, ECDSA P-256" "TLS 1.2 full, RSA-2048"
-  "TLS 1.3 resumed by ticket" "TLS 1.3 resumed from store" "TLS 1.2 resumed by ticket" "TLS 1.2 resumed by id")
+  "TLS 1.3 resumed by ticket" "TLS 1.3 resumed from store" "TLS 1.2 resumed by ticket" "TLS 1.2 resumed by id"
+  "TLS 1.2 first visit, ECDSA" "TLS 1.2 first visit, RSA-2048")
 echo "instructions per handshake and side (callgrind, slope between $n and $((2 * n)) handshakes)"
 for row in "${!rows[@]}"; do
   printf '  %-30s client %10d   server %10d\n' "${rows[$row]}" \

@@ -3,14 +3,14 @@
 //! What it is for: making two runs give equal bytes, and replaying published traces. Compiled in
 //! by the feature `deterministic` only, which no build that talks to a network may enable: whoever
 //! knows the seed knows every key. What it must not know: what the bytes become. Where to look
-//! next: `random.rs` and `key_exchange.rs`, which ask here first.
+//! next: `random.rs`, which asks here first, and `key_exchange/drawn.rs`.
 //!
 //! The source belongs to the calling thread. While one is set, [`crate::fill_random`],
 //! [`crate::KeyExchange::generate`] and [`crate::KeyExchange::respond`] draw from it. ECDSA and
 //! RSA-PSS signatures stay random. Without a source the thread draws real randomness.
 //!
-//! A key exchange draws, in this order: 32 bytes for an X25519 private key or 96 for one on a NIST
-//! curve; then, for a hybrid, 64 bytes (`d`, `z`) for ML-KEM key generation or 32 (`m`) for
+//! A key exchange draws at once, in this order: 32 bytes for an X25519 private key or 96 for one on a
+//! NIST curve; for a hybrid 64 bytes (`d`, `z`) for ML-KEM key generation or 32 (`m`) for
 //! encapsulation, as FIPS 203 names them.
 
 use std::cell::RefCell;
@@ -48,10 +48,9 @@ pub(crate) fn fill(out: &mut [u8]) -> bool {
     SOURCE.with_borrow_mut(|source| source.as_mut().map(|source| source.fill(out)).is_some())
 }
 
-/// The next bytes of the thread's source, if it has one.
-pub(crate) fn draw<const N: usize>() -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    fill(&mut bytes).then_some(bytes)
+/// Whether the thread has a source.
+pub(crate) fn is_in_force() -> bool {
+    SOURCE.with_borrow(Option::is_some)
 }
 
 fn with_source<T>(source: Source, action: impl FnOnce() -> T) -> T {

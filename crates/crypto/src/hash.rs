@@ -152,6 +152,33 @@ impl Hash {
         Digest::with(self.algorithm(), |out| fork.finish(out))
     }
 
+    /// How many bytes are wanted to the end of a block that was begun; `None` for SHA-256.
+    pub(crate) fn to_boundary(&self) -> Option<usize> {
+        match &self.0 {
+            Running::Sha256(_) => None,
+            Running::Sha384(context) | Running::Sha512(context) => Some(context.to_boundary()),
+        }
+    }
+
+    /// The state once `lead`, as many bytes as [`Self::to_boundary`] says, were taken in; `None` for SHA-256, which takes
+    /// in nothing then.
+    pub(crate) fn at_boundary(&mut self, lead: &[u8]) -> Option<[u64; 8]> {
+        match &mut self.0 {
+            Running::Sha256(_) => None,
+            Running::Sha384(context) | Running::Sha512(context) => {
+                context.update(lead);
+                Some(context.chaining())
+            }
+        }
+    }
+
+    /// Goes on after so many blocks that were taken in elsewhere and led to `state`.
+    pub(crate) fn go_on_from(&mut self, state: &[u64; 8], blocks: u64) {
+        if let Running::Sha384(context) | Running::Sha512(context) = &mut self.0 {
+            context.go_on_from(state, blocks);
+        }
+    }
+
     /// The digest of the parts, one after the other.
     #[must_use]
     #[inline]

@@ -111,6 +111,14 @@ impl HmacKey {
         }
     }
 
+    /// The key of these states, after the inner pad and after the outer one, of SHA-384 or SHA-512.
+    pub(crate) fn from_states(algorithm: HashAlgorithm, states: [[u64; 8]; 2]) -> Self {
+        Self(match algorithm {
+            HashAlgorithm::Sha384 => Pads::Sha384(states),
+            _ => Pads::Sha512(states),
+        })
+    }
+
     /// The states after the inner pad and after the outer one, if the hash function is SHA-512 or begins otherwise only.
     pub(crate) fn sha512_states(&self) -> Option<&[[u64; 8]; 2]> {
         match &self.0 {
@@ -181,11 +189,7 @@ fn absorb_together<const N: usize>(
     }
     lanes::compress(instructions, both.as_flattened_mut());
     let keys = core::array::from_fn(|index| {
-        let pads = [both[index][0].state, both[index][1].state];
-        HmacKey(match algorithm {
-            HashAlgorithm::Sha384 => Pads::Sha384(pads),
-            _ => Pads::Sha512(pads),
-        })
+        HmacKey::from_states(algorithm, [both[index][0].state, both[index][1].state])
     });
     lanes::wipe(both.as_flattened_mut());
     keys

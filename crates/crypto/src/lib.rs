@@ -11,6 +11,7 @@
 //! | name keys and issuers as OCSP does | [`sha1_name`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 way | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
 //! | make MACs that do not wait for each other | [`macs`] in `side_by_side.rs`, over `backend/lanes` |
+//! | hash a message beside MACs that wait for each other | [`HashBeside`] in `beside.rs` |
 //! | derive secrets, TLS 1.2 way | [`Tls12Prf`] in `prf.rs` |
 //! | agree on a secret with a peer | [`KeyExchange`] in `key_exchange/mod.rs` |
 //! | sign, verify | [`SigningKey`], [`Signer`] in `signing_key.rs`, [`PublicKey`] in `public_key.rs` |
@@ -41,6 +42,7 @@
 mod aead;
 #[allow(unsafe_code)]
 mod backend;
+mod beside;
 mod der;
 #[cfg(feature = "deterministic")]
 pub mod deterministic;
@@ -63,6 +65,7 @@ mod signing_key;
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
 pub use backend::lanes::HashLanes;
 pub use backend::wiped::Wiped;
+pub use beside::HashBeside;
 pub use error::CryptoError;
 pub use hash::{Digest, Hash, HashAlgorithm, sha1_name};
 pub use hkdf::{Expansion, Prk, expand_several, hkdf_extract};

@@ -8,7 +8,7 @@
 
 use core::cmp::Reverse;
 
-use crate::backend::lanes::{self, Instructions, Lane};
+use crate::backend::lanes::{self, Instructions, Lane, Outer};
 use crate::{HashLanes, HmacKey};
 
 /// A MAC to be made by [`macs`].
@@ -100,7 +100,8 @@ impl<'a> Job<'a> {
         out: &'a mut [u8],
     ) -> Self {
         assert!(out.len() <= key.algorithm().output_len(), "{} bytes of a MAC", out.len());
-        let len = first.iter().chain(parts).chain([&last]).map(|part| part.len()).sum();
+        let len_of = |parts: &[&[u8]]| parts.iter().map(|part| part.len()).sum::<usize>();
+        let len = len_of(&first) + len_of(parts) + last.len();
         Self { key, first, parts, last, out, len }
     }
 
@@ -113,28 +114,31 @@ impl<'a> Job<'a> {
         (self.len + PADDING).div_ceil(BLOCK_LEN)
     }
 
-    /// Writes a block of the padded message. FIPS 180-4 5.1.2
-    fn write_block(&self, index: usize, block: &mut [u8]) {
-        // What stands in blocks before, and the room in this one.
-        let (mut before, mut room) = (index * BLOCK_LEN, &mut *block);
-        for part in self.first.iter().chain(self.parts).chain([&self.last]) {
-            let Some(part) = part.get(before..) else {
-                before -= part.len();
-                continue;
-            };
-            before = 0;
-            let len = part.len().min(room.len());
-            let (now, rest) = room.split_at_mut(len);
-            now.copy_from_slice(&part[..len]);
-            room = rest;
+    /// Writes a block of the padded message, the first one to where zeros are. FIPS 180-4 5.1.2
+    fn write_block(&self, index: usize, block: &mut [u8; BLOCK_LEN]) {
+        // What of the message stands in blocks before, and how much of this one is written.
+        let (mut before, mut end) = (index * BLOCK_LEN, 0);
+        for parts in [&self.first, self.parts, &[self.last]] {
+            for part in parts {
+                if before >= part.len() {
+                    before -= part.len();
+                    continue;
+                }
+                let len = (part.len() - before).min(BLOCK_LEN - end);
+                copy(&part[before..before + len], &mut block[end..end + len]);
+                (before, end) = (0, end + len);
+            }
         }
-        if let Some((next, zeros)) = room.split_first_mut() {
-            let ends_here = self.len / BLOCK_LEN == index;
-            *next = if ends_here { END } else { 0 };
-            zeros.fill(0);
+        if index > 0 {
+            block[end..].fill(0);
+        }
+        if self.len / BLOCK_LEN == index {
+            block[end] = END;
         }
         if index + 1 == self.blocks() {
-            write_len(self.len, block);
+            // In bits, of everything that was hashed, the padded key included.
+            let bits = 8 * (BLOCK_LEN + self.len) as u128;
+            block[BLOCK_LEN - 16..].copy_from_slice(&bits.to_be_bytes());
         }
     }
 }
@@ -159,14 +163,16 @@ impl<'a> Jobs<'a> {
         self.count += 1;
     }
 
-    /// Makes all of them: side by side, if that pays and all are of SHA-384 or SHA-512.
+    /// Makes all of them: side by side, if that pays and all are of SHA-384, or all of SHA-512.
     pub(crate) fn run(&mut self) {
         self.run_with(lanes::in_use());
     }
 
     pub(crate) fn run_with(&mut self, instructions: Instructions) {
         let jobs = &mut self.places[..self.count];
-        let fits = |job: &Job<'_>| job.key.sha512_states().is_some();
+        let hash = |job: &Job<'_>| job.key.algorithm();
+        let first = jobs.iter().flatten().next().map(hash);
+        let fits = |job: &Job<'_>| job.key.sha512_states().is_some() && Some(hash(job)) == first;
         if !lanes::pays(instructions, jobs.len()) || !jobs.iter().flatten().all(fits) {
             jobs.iter_mut().flatten().for_each(Job::alone);
         } else if jobs.len() <= AT_ONCE / 2 {
@@ -179,50 +185,60 @@ impl<'a> Jobs<'a> {
 }
 
 fn together<const N: usize>(instructions: Instructions, jobs: &mut [Option<Job<'_>>]) {
-    // The longest first, so that those that go on stand together.
-    jobs.sort_unstable_by_key(|job| Reverse(job.as_ref().map(Job::blocks)));
-    let mut room = [Lane::EMPTY; N];
-    let lanes = &mut room[..jobs.len()];
-    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
-        if let Some([inner, _]) = job.key.sha512_states() {
-            lane.state = *inner;
-        }
+    let blocks = |job: &Option<Job<'_>>| job.as_ref().map_or(0, Job::blocks);
+    let most = jobs.iter().map(blocks).max().unwrap_or(0);
+    // The longest first, and the others begin later, so that all end together.
+    if jobs.iter().any(|job| blocks(job) != most) {
+        jobs.sort_unstable_by_key(|job| Reverse(blocks(job)));
     }
-    for index in 0.. {
-        let going_on = jobs.iter().flatten().take_while(|job| index < job.blocks());
+    let (mut room, mut outer) = ([Lane::EMPTY; N], [&[0; 8]; N]);
+    let (lanes, mut words) = (&mut room[..jobs.len()], 0);
+    for left in (1..=most).rev() {
+        let begun = jobs.iter().flatten().take_while(|job| job.blocks() >= left);
         let mut count = 0;
-        for (lane, job) in lanes.iter_mut().zip(going_on) {
-            job.write_block(index, lane.block.as_flattened_mut());
+        for (lane, job) in lanes.iter_mut().zip(begun) {
+            let index = job.blocks() - left;
+            if let (0, Some([inner, _])) = (index, job.key.sha512_states()) {
+                lane.state = *inner;
+            }
+            if let Some(block) = lane.block.as_flattened_mut().first_chunk_mut() {
+                job.write_block(index, block);
+            }
             count += 1;
         }
-        if count == 0 {
-            break;
+        if left > 1 {
+            lanes::compress(instructions, &mut lanes[..count]);
         }
-        lanes::compress(instructions, &mut lanes[..count]);
     }
-    for (lane, job) in lanes.iter_mut().zip(jobs.iter().flatten()) {
-        let digest_len = job.key.algorithm().output_len();
-        lane.write_state();
-        let block = lane.block.as_flattened_mut();
-        block[digest_len..].fill(0);
-        block[digest_len] = END;
-        write_len(digest_len, block);
+    for (state, job) in outer.iter_mut().zip(jobs.iter().flatten()) {
         if let Some([_, outer]) = job.key.sha512_states() {
-            lane.state = *outer;
+            *state = outer;
+            words = job.key.algorithm().output_len() / 8;
         }
     }
-    lanes::compress(instructions, lanes);
-    for (lane, job) in lanes.iter_mut().zip(jobs.iter_mut().flatten()) {
-        lane.write_state();
-        job.out.copy_from_slice(&lane.block.as_flattened()[..job.out.len()]);
+    lanes::finish_macs(instructions, lanes, Outer { states: &outer[..lanes.len()], words });
+    for (lane, job) in lanes.iter().zip(jobs.iter_mut().flatten()) {
+        copy(&lane.block.as_flattened()[..job.out.len()], job.out);
     }
     lanes::wipe(lanes);
 }
 
-/// Writes the length of everything hashed in bits, the padded key included.
-fn write_len(message: usize, block: &mut [u8]) {
-    let bits = 8 * (BLOCK_LEN + message) as u128;
-    block[BLOCK_LEN - 16..].copy_from_slice(&bits.to_be_bytes());
+/// Copies what is seldom longer than 48 bytes, without a call for it.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) {
+    const PIECE: usize = 16;
+    match (from.last_chunk::<PIECE>(), to.last_chunk_mut::<PIECE>()) {
+        (Some(last), Some(place)) => {
+            *place = *last;
+            for (from, to) in from.chunks_exact(PIECE).zip(to.chunks_exact_mut(PIECE)) {
+                to.copy_from_slice(from);
+            }
+        }
+        _ => match (from, to) {
+            ([byte], [place]) => *place = *byte,
+            (from, to) => to.copy_from_slice(from),
+        },
+    }
 }
 
 /// The bit that ends a message, and fifteen bytes at least, the length in bits.

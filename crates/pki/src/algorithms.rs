@@ -38,6 +38,18 @@ impl CertificateAlgorithm {
         Box::leak(Box::new(entry(key, algorithm, key_identifier, signature_identifier)))
     }
 
+    /// Verifies a signature by a key that was read before.
+    pub(crate) fn verify_by(
+        &self,
+        key: &PublicKey,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), InvalidSignature> {
+        #[cfg(test)]
+        VERIFIED.set(VERIFIED.get() + 1);
+        key.verify(self.algorithm, message, signature).map_err(|_| InvalidSignature)
+    }
+
     /// How many signatures this thread has verified so far.
     #[cfg(test)]
     pub(crate) fn verified() -> usize {
@@ -57,11 +69,8 @@ impl SignatureVerificationAlgorithm for CertificateAlgorithm {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
-        #[cfg(test)]
-        VERIFIED.set(VERIFIED.get() + 1);
-        PublicKey::from_raw(self.key, public_key)
-            .and_then(|key| key.verify(self.algorithm, message, signature))
-            .map_err(|_| InvalidSignature)
+        let key = PublicKey::from_raw(self.key, public_key).map_err(|_| InvalidSignature)?;
+        self.verify_by(&key, message, signature)
     }
 
     fn public_key_alg_id(&self) -> AlgorithmIdentifier {

@@ -10,9 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use allocation_counter::{AllocationInfo, measure};
-use pair::{
-    Basis, End, Pair, ROWS, Row, client_step, client_step_for_tickets, server_step, transfer,
-};
+use pair::{End, Pair, ROWS, Row, client_step, client_step_for_tickets, server_step, transfer};
 use tercel::{Handshake, Received};
 
 fn main() {
@@ -32,7 +30,7 @@ fn run(row: usize, count: usize) {
     for _ in 0..count {
         let (mut client, mut server) = pair.connect_ends();
         check(row, &client);
-        if row.basis != Basis::Full {
+        if row.basis.resumes() {
             bring_tickets(&mut server, &mut client);
             client_step_for_tickets(&mut client);
         }
@@ -90,7 +88,7 @@ fn both_sides(row: &Row, pair: &Pair) -> (AllocationInfo, AllocationInfo) {
     let (client, server) = (a.expect("connected"), b.expect("connected"));
     let (mut client, mut server) = ((client, to_client), (server, to_server));
     check(row, &client);
-    if row.basis != Basis::Full {
+    if row.basis.resumes() {
         bring_tickets(&mut server, &mut client);
         add(&mut of_client, measure(|| client_step_for_tickets(&mut client)));
     }
@@ -105,7 +103,7 @@ fn bring_tickets(server: &mut End, client: &mut End) {
 }
 
 fn check(row: &Row, client: &End) {
-    assert_eq!(client.0.facts.resumed, row.basis != Basis::Full, "{}", row.name);
+    assert_eq!(client.0.facts.resumed, row.basis.resumes(), "{}", row.name);
 }
 
 fn add(total: &mut AllocationInfo, more: AllocationInfo) {

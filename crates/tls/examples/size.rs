@@ -26,20 +26,20 @@ fn main() {
     println!("  Sender    {:>5} bytes", size_of::<Sender>());
     println!("  Receiver  {:>5} bytes", size_of::<Receiver>());
     println!("right after the handshake: sender, receiver, exporter; certificates taken");
-    for row in ROWS {
-        let (_pair, client, server) = ends(&row);
+    for row in rows() {
+        let (_pair, client, server) = ends(row);
         print(row.name, client, server);
     }
     println!("idle after 1 KiB each way (goal {IDLE_LIMIT} bytes)");
-    for row in ROWS {
-        let (_pair, mut client, mut server) = ends(&row);
+    for row in rows() {
+        let (_pair, mut client, mut server) = ends(row);
         transfer(&mut server, &mut client);
         transfer(&mut client, &mut server);
         within &= print(row.name, client, server) <= IDLE_LIMIT;
     }
     println!("the same, parked (limit {PARKED_LIMIT} bytes)");
-    for row in ROWS {
-        let (_pair, mut client, mut server) = ends(&row);
+    for row in rows() {
+        let (_pair, mut client, mut server) = ends(row);
         transfer(&mut server, &mut client);
         transfer(&mut client, &mut server);
         client.0.park();
@@ -49,15 +49,20 @@ fn main() {
     assert!(within, "a limit is exceeded");
 }
 
+/// What a client remembers of chains is not a connection's.
+fn rows() -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(|row| row.basis != Basis::FirstVisit)
+}
+
 /// A connection of this kind. Also after a full handshake both sides can come back, as they can by default.
 /// The configurations go along: what they share with a connection is not the connection's.
 fn ends(row: &Row) -> (Pair, End, End) {
     let pair = match row.basis {
-        Basis::Full => Pair::new(row.version, row.key, Basis::Ticket),
+        Basis::Full | Basis::FirstVisit => Pair::new(row.version, row.key, Basis::Ticket),
         Basis::Ticket | Basis::Stored => Pair::of(row),
     };
     let (client, server) = pair.connect_ends();
-    assert_eq!(client.0.facts.resumed, row.basis != Basis::Full, "{}", row.name);
+    assert_eq!(client.0.facts.resumed, row.basis.resumes(), "{}", row.name);
     (pair, client, server)
 }
 

@@ -23,7 +23,7 @@ use tercel::pki::Roots;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{ClientConfigBuilder, KeyLog, MemoryStore, Policy, ServerConfigBuilder};
 use tercel_crypto::deterministic::with_seed;
-use tercel_crypto::{Hash, HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, Prk};
+use tercel_crypto::{Digest, Hash, HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, Prk};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -115,8 +115,7 @@ fn nothing_is_left_of_key_pairs_that_were_offered() {
         assert_eq!(ends.client.connection.facts.group, Some(chosen));
         // One of these was drawn for it.
         for drawn in 0..100_u64 {
-            let parts: [&[u8]; 2] = [&SEED.to_be_bytes(), &drawn.to_be_bytes()];
-            let private = Hash::digest(HashAlgorithm::Sha256, &parts);
+            let private = draw(SEED, drawn);
             let key = KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &private).unwrap();
             if hello.windows(32).any(|piece| piece == key.public_share()) {
                 log.keep("key pair", &private);
@@ -126,6 +125,36 @@ fn nothing_is_left_of_key_pairs_that_were_offered() {
         drop(ends);
         assert_eq!(log.found(|_| true), Vec::<String>::new(), "{chosen:?}");
     }
+}
+
+#[test]
+fn nothing_is_left_of_what_a_hybrid_drew() {
+    const SEED: u64 = 21;
+    let _alone = alone();
+    let groups = [NamedGroup::X25519MLKEM768];
+    let client = client().groups(&groups).build().unwrap();
+    let server = server().build().unwrap();
+    let log = Log::default();
+    let (mut from_client, mut from_server) = (Vec::new(), Vec::new());
+    let pair = Pair::new(&client, &server, NAME)
+        .tap_to_server(|bytes| from_client.extend_from_slice(bytes))
+        .tap_to_client(|bytes| from_server.extend_from_slice(bytes));
+    let ends = with_seed(SEED, || pair.connect().unwrap());
+    // Behind the private key of X25519 stand ML-KEM's `d` and `z`, or its `m`.
+    for drawn in 0..100 {
+        let key =
+            KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &draw(SEED, drawn)).unwrap();
+        let is_in = |bytes: &[u8]| bytes.windows(32).any(|piece| piece == key.public_share());
+        let (of_client, of_server) = (is_in(&from_client), is_in(&from_server));
+        let count = if of_client { 3 } else { 2 * u64::from(of_server) };
+        for place in drawn..drawn + count {
+            log.keep(&format!("{of_client} {}", place - drawn), &draw(SEED, place));
+        }
+    }
+    assert_eq!(log.masked().len(), 3 + 2);
+    // Not even as long as the connection lasts.
+    assert_eq!(log.found(|_| true), Vec::<String>::new());
+    drop(ends);
 }
 
 #[test]
@@ -142,6 +171,11 @@ fn connect(log: &Log, client: ClientConfigBuilder, server: ServerConfigBuilder) 
     let client = client.key_log(log.policy()).build().unwrap();
     let server = server.key_log(log.policy()).build().unwrap();
     Pair::new(&client, &server, NAME).connect().unwrap()
+}
+
+/// The bytes at this place of what a seed gives.
+fn draw(seed: u64, place: u64) -> Digest {
+    Hash::digest(HashAlgorithm::Sha256, &[&seed.to_be_bytes(), &place.to_be_bytes()])
 }
 
 /// Tests of this file search each other's memory: one at a time.

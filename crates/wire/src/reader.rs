@@ -19,6 +19,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Runs `read` over all of `bytes`: it fails if `read` fails or leaves something over.
+    #[inline]
     pub fn all<T>(
         bytes: &'a [u8],
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,

@@ -1,7 +1,13 @@
 //! ML-KEM, FIPS 203, by the EVP interface.
 //!
 //! What it is for: key generation, encapsulation, decapsulation. What it must not know: what is
-//! concatenated with it. Where to look next: `key_exchange.rs` above.
+//! concatenated with it, and where randomness comes from. Where to look next: `key_exchange/drawn.rs` above.
+//!
+//! Random bytes are given: a hybrid draws them for both halves at once. AWS-LC's own `EVP_PKEY_keygen` and
+//! `EVP_PKEY_encapsulate` draw as many from the same generator and go on with the same functions, which check the
+//! modulus of a peer's key (FIPS 203 7.2) and, in a FIPS build, each new key pair (FIPS 140-3 IG 10.3.A). What is left out is
+//! the mark of an approved service, which only such a build makes: against a module that was validated as a
+//! whole the two have to draw for themselves (FIPS 203 6).
 
 use core::ptr;
 
@@ -43,35 +49,13 @@ impl Kem {
         }
     }
 
-    /// Encapsulates to a peer's key. Writes the ciphertext and the secret.
+    /// Encapsulates to a peer's key with 32 random bytes, FIPS 203's `m`. Writes the ciphertext and the
+    /// secret.
     ///
     /// A key with a coefficient beyond the modulus is refused (FIPS 203 7.2).
     pub(crate) fn encapsulate(
         self,
-        public_key: &[u8],
-        ciphertext: &mut [u8],
-        secret: &mut [u8],
-    ) -> Result<(), CryptoError> {
-        let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
-        let context = self.encapsulation_context(public_key, ciphertext, secret)?;
-        // SAFETY: a context with a public key; both outputs with their lengths.
-        let code = unsafe {
-            lc::EVP_PKEY_encapsulate(
-                context.as_ptr(),
-                ciphertext.as_mut_ptr(),
-                &raw mut ciphertext_len,
-                secret.as_mut_ptr(),
-                &raw mut secret_len,
-            )
-        };
-        check(code, CryptoError::InvalidShare)
-    }
-
-    /// As [`Self::encapsulate`], with the 32 random bytes given.
-    #[cfg(feature = "deterministic")]
-    pub(crate) fn encapsulate_with(
-        self,
-        random: &[u8; 32],
+        random: &[u8],
         public_key: &[u8],
         ciphertext: &mut [u8],
         secret: &mut [u8],
@@ -79,7 +63,8 @@ impl Kem {
         let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
         let mut random_len = random.len();
         let context = self.encapsulation_context(public_key, ciphertext, secret)?;
-        // SAFETY: as above, and `random` with its length.
+        // SAFETY: a context with a public key; both outputs and `random` with their lengths, of which
+        // AWS-LC refuses any but the parameter set's.
         let code = unsafe {
             lc::EVP_PKEY_encapsulate_deterministic(
                 context.as_ptr(),
@@ -122,25 +107,18 @@ pub(crate) struct KemKey {
 }
 
 impl KemKey {
-    /// A fresh key pair from AWS-LC's generator.
-    pub(crate) fn generate(kem: Kem) -> Result<Self, CryptoError> {
-        let context = keygen_context(kem)?;
-        let mut key = ptr::null_mut();
-        // SAFETY: a context ready for key generation; `key` is written with a new key of ours.
-        let key = unsafe {
-            check(lc::EVP_PKEY_keygen(context.as_ptr(), &raw mut key), CryptoError::Internal)?;
-            Handle::new(key, CryptoError::Internal)?
-        };
-        Ok(Self { key, kem })
-    }
-
-    /// The key pair of a seed, FIPS 203's `d` and `z`.
-    #[cfg(feature = "deterministic")]
-    pub(crate) fn from_seed(kem: Kem, seed: &[u8; 64]) -> Result<Self, CryptoError> {
+    /// The key pair of 64 random bytes, FIPS 203's `d` and `z`. Writes the encapsulation key, of
+    /// [`Kem::public_key_len`] bytes.
+    pub(crate) fn from_seed(
+        kem: Kem,
+        seed: &[u8],
+        public_key: &mut [u8],
+    ) -> Result<Self, CryptoError> {
         let context = keygen_context(kem)?;
         let mut key = ptr::null_mut();
         let mut seed_len = seed.len();
-        // SAFETY: as above, and `seed` with its length.
+        // SAFETY: a context ready for key generation; `seed` with its length, of which AWS-LC refuses any
+        // but the parameter set's; `key` is written with a new key of ours.
         let key = unsafe {
             let code = lc::EVP_PKEY_keygen_deterministic(
                 context.as_ptr(),
@@ -151,11 +129,12 @@ impl KemKey {
             check(code, CryptoError::Internal)?;
             Handle::new(key, CryptoError::Internal)?
         };
-        Ok(Self { key, kem })
+        let key = Self { key, kem };
+        key.write_public_key(public_key)?;
+        Ok(key)
     }
 
-    /// Writes the encapsulation key; `out` must have [`Kem::public_key_len`] bytes.
-    pub(crate) fn write_public_key(&self, out: &mut [u8]) -> Result<(), CryptoError> {
+    fn write_public_key(&self, out: &mut [u8]) -> Result<(), CryptoError> {
         assert!(out.len() == self.kem.public_key_len());
         let mut len = out.len();
         // SAFETY: a valid key; `out` with its length.

@@ -150,6 +150,28 @@ impl Sha512 {
         debug_assert_eq!(code, 1);
         Self(context)
     }
+
+    /// How many bytes are wanted to the end of a block that was begun.
+    pub(crate) fn to_boundary(&self) -> usize {
+        // SAFETY: this field is defined.
+        match unsafe { (*self.0.as_ptr()).num } {
+            0 => 0,
+            begun => 128_usize.saturating_sub(begun as usize),
+        }
+    }
+
+    /// Goes on after so many blocks that were taken in elsewhere and led to `chaining`, on a block boundary.
+    pub(crate) fn go_on_from(&mut self, chaining: &[u64; 8], blocks: u64) {
+        let fields = self.0.as_mut_ptr();
+        // SAFETY: fields of our own, all of them defined.
+        unsafe {
+            assert!((*fields).num == 0);
+            (*fields).h = *chaining;
+            let (low, wraps) = (*fields).Nl.overflowing_add(blocks * 1024); // bits
+            (*fields).Nl = low;
+            (*fields).Nh += u64::from(wraps);
+        }
+    }
 }
 
 impl Context for Sha512 {

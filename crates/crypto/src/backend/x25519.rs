@@ -1,6 +1,6 @@
 //! X25519, RFC 7748.
 //!
-//! What it is for: key pairs and the shared secret. What it must not know: who the peer is.
+//! What it is for: public values and the shared secret. What it must not know: who the peer is.
 //! Where to look next: `key_exchange.rs` above.
 
 use aws_lc_sys as lc;
@@ -8,16 +8,7 @@ use aws_lc_sys as lc;
 use super::check;
 use crate::CryptoError;
 
-/// A fresh key pair from AWS-LC's generator.
-pub(crate) fn generate(private: &mut [u8; 32]) -> [u8; 32] {
-    let mut public = [0; 32];
-    // SAFETY: both outputs are arrays of the 32 bytes written.
-    unsafe { lc::X25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) };
-    public
-}
-
 /// The public value of a given private key.
-#[cfg(feature = "deterministic")]
 pub(crate) fn public_from_private(private: &[u8; 32]) -> [u8; 32] {
     let mut public = [0; 32];
     // SAFETY: arrays of the 32 bytes written and read.

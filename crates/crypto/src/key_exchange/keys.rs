@@ -1,12 +1,12 @@
-//! The private keys of a key exchange, and where their randomness enters.
+//! The private keys of a key exchange.
 //!
-//! What it is for: one type over X25519 and the NIST curves, and the four draws of randomness, each
-//! of which a test can replace. What it must not know: the order of a hybrid's halves. Where to
-//! look next: `deterministic.rs`, `backend/{x25519,ec,kem}.rs`.
+//! What it is for: one type over X25519 and the NIST curves. What it must not know: the order of a
+//! hybrid's halves. Where to look next: `drawn.rs` for the randomness they are made of,
+//! `backend/{x25519,ec}.rs`.
 
+use super::drawn::Drawn;
 use super::parts::Classic;
 use crate::backend::ec::{Curve, EcKey};
-use crate::backend::kem::{Kem, KemKey};
 use crate::backend::x25519;
 use crate::{CryptoError, Secret};
 
@@ -17,22 +17,15 @@ pub(super) enum ClassicKey {
 }
 
 impl ClassicKey {
-    /// Makes a key pair and writes its share.
-    pub(super) fn generate(classic: Classic, share: &mut [u8]) -> Result<Self, CryptoError> {
+    /// Makes a key pair of what was drawn, and writes its share.
+    pub(super) fn generate(
+        classic: Classic,
+        drawn: &Drawn,
+        share: &mut [u8],
+    ) -> Result<Self, CryptoError> {
         match classic {
-            Classic::X25519 => {
-                let private = Secret::try_with(32, |private| {
-                    let private = private.try_into().map_err(|_| CryptoError::Internal)?;
-                    share.copy_from_slice(&generate_x25519(private));
-                    Ok(())
-                })?;
-                Ok(Self::X25519(private))
-            }
-            Classic::Nist(curve) => {
-                let key = generate_nist(curve)?;
-                key.write_point(share)?;
-                Ok(Self::Nist(key))
-            }
+            Classic::X25519 => Self::x25519(drawn.classic(), share),
+            Classic::Nist(curve) => Self::nist(generate_nist(curve, drawn.classic())?, share),
         }
     }
 
@@ -44,17 +37,21 @@ impl ClassicKey {
         share: &mut [u8],
     ) -> Result<Self, CryptoError> {
         match classic {
-            Classic::X25519 => {
-                let array = private.try_into().map_err(|_| CryptoError::InvalidKey)?;
-                share.copy_from_slice(&x25519::public_from_private(array));
-                Ok(Self::X25519(Secret::new(private)))
-            }
-            Classic::Nist(curve) => {
-                let key = EcKey::from_scalar(curve, private)?;
-                key.write_point(share)?;
-                Ok(Self::Nist(key))
-            }
+            Classic::X25519 => Self::x25519(private, share),
+            Classic::Nist(curve) => Self::nist(EcKey::from_scalar(curve, private)?, share),
         }
+    }
+
+    /// Any 32 bytes are a private key. RFC 7748 5
+    fn x25519(private: &[u8], share: &mut [u8]) -> Result<Self, CryptoError> {
+        let array = private.try_into().map_err(|_| CryptoError::InvalidKey)?;
+        share.copy_from_slice(&x25519::public_from_private(array));
+        Ok(Self::X25519(Secret::new(private)))
+    }
+
+    fn nist(key: EcKey, share: &mut [u8]) -> Result<Self, CryptoError> {
+        key.write_point(share)?;
+        Ok(Self::Nist(key))
     }
 
     /// Writes the secret shared with `peer`.
@@ -71,46 +68,12 @@ impl ClassicKey {
     }
 }
 
-// The four places where randomness enters. Each asks the test seed first, if it is compiled in.
-
-fn generate_x25519(private: &mut [u8; 32]) -> [u8; 32] {
+/// A key by AWS-LC's own generator, which draws until it has a scalar in range; with a test's source of what that gave.
+fn generate_nist(curve: Curve, drawn: &[u8]) -> Result<EcKey, CryptoError> {
     #[cfg(feature = "deterministic")]
-    if let Some(drawn) = crate::deterministic::draw() {
-        *private = drawn;
-        return x25519::public_from_private(private);
+    if !drawn.is_empty() {
+        return EcKey::derive(curve, drawn);
     }
-    x25519::generate(private)
-}
-
-fn generate_nist(curve: Curve) -> Result<EcKey, CryptoError> {
-    #[cfg(feature = "deterministic")]
-    if let Some(drawn) = crate::deterministic::draw::<96>() {
-        return EcKey::derive(curve, &drawn);
-    }
+    debug_assert!(drawn.is_empty());
     EcKey::generate(curve)
-}
-
-pub(super) fn generate_kem(kem: Kem, share: &mut [u8]) -> Result<KemKey, CryptoError> {
-    #[cfg(feature = "deterministic")]
-    if let Some(drawn) = crate::deterministic::draw() {
-        let key = KemKey::from_seed(kem, &drawn)?;
-        key.write_public_key(share)?;
-        return Ok(key);
-    }
-    let key = KemKey::generate(kem)?;
-    key.write_public_key(share)?;
-    Ok(key)
-}
-
-pub(super) fn encapsulate(
-    kem: Kem,
-    public_key: &[u8],
-    ciphertext: &mut [u8],
-    secret: &mut [u8],
-) -> Result<(), CryptoError> {
-    #[cfg(feature = "deterministic")]
-    if let Some(drawn) = crate::deterministic::draw() {
-        return kem.encapsulate_with(&drawn, public_key, ciphertext, secret);
-    }
-    kem.encapsulate(public_key, ciphertext, secret)
 }

@@ -2,19 +2,21 @@
 //!
 //! What it is for: one shape for both roles. Whoever speaks first makes a [`KeyExchange`], sends
 //! its share and later agrees; the other side responds in one call. What it must not know: named
-//! groups. Where to look next: `parts.rs` for what an algorithm consists of, `keys.rs` for the
-//! private keys, `backend/{x25519,ec,kem}.rs` for the calls.
+//! groups. Where to look next: `parts.rs` for what an algorithm consists of, `drawn.rs` for the
+//! randomness, `keys.rs` for the private keys, `backend/{x25519,ec,kem}.rs` for the calls.
 //!
 //! A hybrid's shares and secrets are those of its halves, one after the other, in an order that
 //! belongs to the hybrid; draft-ietf-tls-ecdhe-mlkem sets it out.
 
+mod drawn;
 mod keys;
 mod parts;
 
 use core::fmt;
 use core::ops::Range;
 
-use keys::{ClassicKey, encapsulate, generate_kem};
+use drawn::Drawn;
+use keys::ClassicKey;
 
 use crate::backend::kem::{Kem, KemKey};
 use crate::{CryptoError, SharedSecret};
@@ -113,12 +115,13 @@ impl KeyExchange {
         }
         let parts = algorithm.parts();
         let halves = parts.split_mut(share);
+        let drawn = Drawn::for_key_pair(parts)?;
         let classic = match parts.classic {
-            Some(classic) => Some(ClassicKey::generate(classic, halves.classic)?),
+            Some(classic) => Some(ClassicKey::generate(classic, &drawn, halves.classic)?),
             None => None,
         };
         let kem = match parts.kem {
-            Some(kem) => Some(generate_kem(kem, halves.kem)?),
+            Some(kem) => Some(KemKey::from_seed(kem, drawn.kem(), halves.kem)?),
             None => None,
         };
         Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))
@@ -254,12 +257,14 @@ impl KeyExchange {
         let parts = algorithm.parts();
         let peer = parts.split(client_share, parts.kem.map_or(0, Kem::public_key_len))?;
         let own = parts.split_mut(share);
+        let drawn = Drawn::for_response(parts)?;
         parts.shared_secret(|secret| {
             if let Some(classic) = parts.classic {
-                ClassicKey::generate(classic, own.classic)?.agree(peer.classic, secret.classic)?;
+                let key = ClassicKey::generate(classic, &drawn, own.classic)?;
+                key.agree(peer.classic, secret.classic)?;
             }
             match parts.kem {
-                Some(kem) => encapsulate(kem, peer.kem, own.kem, secret.kem),
+                Some(kem) => kem.encapsulate(drawn.kem(), peer.kem, own.kem, secret.kem),
                 None => Ok(()),
             }
         })

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, CertificateRevocationListDer, SignatureVerificationAlgorithm};
 
 use super::ChainVerifier;
+use super::anchor_keys::AnchorKeys;
 use super::remembered::VerifiedSignatures;
 use crate::algorithms::CertificateAlgorithm;
 use crate::ocsp::OcspPolicy;
@@ -84,7 +85,8 @@ impl ChainVerifierBuilder {
     /// signatures. All else is checked every time: dates, names, usages, constraints, revocation, staples.
     ///
     /// How long a verification takes tells whether one of its certificates was met before. Where that matters between
-    /// those who share a verifier, give each a verifier of its own, or turn this off.
+    /// those who share a verifier, give each a verifier of its own, or turn this off. Keys of trust anchors are read once
+    /// either way.
     #[must_use]
     pub fn remember_signatures(mut self, remember: bool) -> Self {
         self.remember_signatures = remember;
@@ -110,6 +112,7 @@ impl ChainVerifierBuilder {
             algorithms: self.algorithms,
             for_path_building,
             remembered: self.remember_signatures.then(VerifiedSignatures::new).flatten(),
+            anchor_keys: AnchorKeys::default(),
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Builds a path by `webpki` over our signature algorithms, or recognises a pinned leaf. It reads no clock, opens no file
 //! and knows no TLS. What it says when it refuses is in [`crate::refusal`].
 
+mod anchor_keys;
 mod builder;
 mod limits;
 mod remembered;
@@ -21,8 +22,9 @@ use crate::refusal::{Refusal, RefusalReason};
 use crate::revocation::Revocation;
 use crate::roots::{Roots, sequence};
 
+use anchor_keys::{AnchorKeys, Anchored, Anchors, with_each};
 pub use builder::{ChainVerifierBuilder, NothingTrusted};
-use remembered::{VerifiedSignatures, Visit};
+use remembered::{Remembering, VerifiedSignatures, Visit};
 
 /// What the leaf is used for. Its extended key usage, if it has one, must allow it, as must every authority's.
 /// RFC 5280 4.2.1.12
@@ -64,6 +66,7 @@ pub struct ChainVerifier {
     /// The same as `algorithms`, in the form path building takes.
     for_path_building: Vec<&'static dyn SignatureVerificationAlgorithm>,
     remembered: Option<VerifiedSignatures>,
+    anchor_keys: AnchorKeys,
 }
 
 impl ChainVerifier {
@@ -164,9 +167,14 @@ impl ChainVerifier {
                 None,
             )
         };
+        let anchors = Anchors { anchors: self.roots.anchors(), keys: &self.anchor_keys };
+        let anchored = |algorithm| Anchored { algorithm, anchors: &anchors };
         Ok(match visit {
-            Some(visit) => visit.with_algorithms(&self.algorithms, build)?,
-            None => build(&self.for_path_building)?,
+            Some(visit) => {
+                let remembering = |algorithm| Remembering { algorithm: anchored(algorithm), visit };
+                with_each(&self.algorithms, remembering, build)?
+            }
+            None => with_each(&self.algorithms, anchored, build)?,
         })
     }
 

@@ -16,7 +16,6 @@ use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgo
 use tercel_crypto::lock::Mutex;
 use tercel_crypto::{Hash, HashAlgorithm, fill_random};
 
-use crate::algorithms::CertificateAlgorithm;
 use crate::der;
 
 /// The signatures a verifier remembers. Reading is loads alone: no lock, and nothing written that threads share.
@@ -112,30 +111,13 @@ impl<'v> Visit<'v> {
             self.remembered.keep(name);
         }
     }
-
-    /// Calls `build_path` with algorithms that remember. They live as long as the call.
-    pub(super) fn with_algorithms<T>(
-        &self,
-        algorithms: &[&'static CertificateAlgorithm],
-        build_path: impl FnOnce(&[&dyn SignatureVerificationAlgorithm]) -> T,
-    ) -> T {
-        let slots: [_; CertificateAlgorithm::ALL.len()] = core::array::from_fn(|index| {
-            let algorithm = algorithms.get(index).copied();
-            Remembering {
-                algorithm: algorithm.unwrap_or(CertificateAlgorithm::ALL[0]),
-                visit: self,
-            }
-        });
-        let shared = slots.each_ref().map(|each| each as &dyn SignatureVerificationAlgorithm);
-        build_path(shared.get(..algorithms.len()).unwrap_or_default())
-    }
 }
 
 /// An algorithm that asks the memory first.
 #[derive(Clone, Copy, Debug)]
-struct Remembering<'v, A = CertificateAlgorithm> {
-    algorithm: &'v A,
-    visit: &'v Visit<'v>,
+pub(super) struct Remembering<'v, A> {
+    pub(super) algorithm: A,
+    pub(super) visit: &'v Visit<'v>,
 }
 
 impl<A> SignatureVerificationAlgorithm for Remembering<'_, A>
@@ -152,7 +134,7 @@ where
         if !is_certificate(message) {
             return self.algorithm.verify_signature(key, message, signature);
         }
-        let name = self.visit.remembered.name(self.algorithm, key, message, signature);
+        let name = self.visit.remembered.name(&self.algorithm, key, message, signature);
         if self.visit.remembered.holds(&name) {
             return Ok(());
         }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tercel::pki::Roots;
+use tercel::pki::{ChainVerifier, Roots};
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
-    ClientConfig, Connection, Credential, Handshake, MemoryStore, Next, Opened, Policy, Received,
-    ServerConfig,
+    ChainPolicy, ClientConfig, Connection, Credential, Handshake, MemoryStore, Next, Opened,
+    Policy, Received, ServerConfig,
 };
 
 /// The configurations of both sides.
@@ -29,10 +29,19 @@ pub(crate) enum Key {
 pub(crate) enum Basis {
     /// Certificates; nothing is given out to come back with.
     Full,
+    /// The same, of a chain whose signatures the client has not seen before.
+    FirstVisit,
     /// A session in a ticket.
     Ticket,
     /// A session in the server's store, by its id or by a ticket that is a mere name.
     Stored,
+}
+
+impl Basis {
+    /// Whether a session is resumed.
+    pub(crate) fn resumes(self) -> bool {
+        matches!(self, Self::Ticket | Self::Stored)
+    }
 }
 
 /// A kind of handshake that the examples measure.
@@ -49,7 +58,7 @@ impl Pair {
     #[allow(dead_code)]
     pub(crate) fn of(row: &Row) -> Self {
         let pair = Self::new(row.version, row.key, row.basis);
-        if row.basis != Basis::Full {
+        if row.basis.resumes() {
             let (mut client, mut server) = pair.connect_ends();
             assert!(!client.0.facts.resumed);
             transfer(&mut server, &mut client);
@@ -96,13 +105,21 @@ impl Pair {
         let credential = Credential::new(chain.to_vec(), &private).expect("a credential");
         let mut roots = Roots::new();
         roots.add_der(root.der()).expect("a root");
-        let mut client = ClientConfig::builder().roots(roots).versions(&[version]);
+        let client = ClientConfig::builder().versions(&[version]);
+        let mut client = match basis {
+            Basis::FirstVisit => {
+                let verifier = ChainVerifier::builder(Arc::new(roots)).remember_signatures(false);
+                let policy = ChainPolicy::with_verifier(verifier.build().expect("a root"));
+                client.verifier(Policy::Here(Arc::new(policy) as _))
+            }
+            _ => client.roots(roots),
+        };
         if let Some(suite) = suite {
             client = client.cipher_suites(&[suite]).expect("a suite");
         }
         let server = ServerConfig::builder().credential(credential);
         let (client, server) = match basis {
-            Basis::Full => (client.without_resumption(), server),
+            Basis::Full | Basis::FirstVisit => (client.without_resumption(), server),
             Basis::Ticket => (client, server),
             Basis::Stored => {
                 let store = Policy::Here(Arc::new(MemoryStore::default()) as _);
@@ -196,7 +213,7 @@ fn step(
 }
 
 /// The rows that the examples measure.
-pub(crate) const ROWS: [Row; 8] = [
+pub(crate) const ROWS: [Row; 10] = [
     Row {
         name: "TLS 1.3 full, ECDSA P-256, X25519MLKEM768",
         version: ProtocolVersion::TLS1_3,
@@ -244,5 +261,17 @@ pub(crate) const ROWS: [Row; 8] = [
         version: ProtocolVersion::TLS1_2,
         key: Key::EcdsaP256,
         basis: Basis::Stored,
+    },
+    Row {
+        name: "TLS 1.2 first visit, ECDSA P-256, X25519",
+        version: ProtocolVersion::TLS1_2,
+        key: Key::EcdsaP256,
+        basis: Basis::FirstVisit,
+    },
+    Row {
+        name: "TLS 1.2 first visit, RSA-2048, X25519",
+        version: ProtocolVersion::TLS1_2,
+        key: Key::Rsa2048,
+        basis: Basis::FirstVisit,
     },
 ];

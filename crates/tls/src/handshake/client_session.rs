@@ -96,11 +96,11 @@ pub(crate) fn taker(
     facts: &Facts,
     suite: &'static Suite,
     authenticated: Option<u64>,
-    secret: impl FnOnce() -> ResumptionSecret,
+    secret: impl FnOnce() -> Option<ResumptionSecret>,
 ) -> Option<Box<TicketTaker>> {
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketTaker {
-        secret: secret(),
+        secret: secret()?,
         template: template(config, &to.server_name, facts, suite, authenticated),
         key: to.clone(),
         store: Arc::clone(store),

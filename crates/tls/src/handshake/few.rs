@@ -14,9 +14,19 @@ pub(crate) enum Few<T, const N: usize> {
 impl<T: Copy, const N: usize> Few<T, N> {
     /// `filler` stands where no value is yet.
     pub(crate) fn of(filler: T, values: impl IntoIterator<Item = T>) -> Self {
-        let mut few = Self::Stack([filler; N], 0);
-        values.into_iter().for_each(|value| few.push(value));
-        few
+        let mut values = values.into_iter();
+        let (mut room, mut length) = ([filler; N], 0_usize);
+        for place in &mut room {
+            let Some(value) = values.next() else { return Self::Stack(room, length) };
+            *place = value;
+            length = length.saturating_add(1);
+        }
+        match values.next() {
+            None => Self::Stack(room, length),
+            Some(next) => {
+                Self::Heap(room.into_iter().chain(core::iter::once(next)).chain(values).collect())
+            }
+        }
     }
 
     pub(crate) fn push(&mut self, value: T) {

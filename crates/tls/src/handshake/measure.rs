@@ -20,7 +20,7 @@ pub(crate) fn future_sizes() -> [(&'static str, usize); 8] {
         ("client-1.2", size_of_future5(tls12::client::full)),
         ("client-1.2-resumed", size_of_future5(tls12::resumption::resume)),
         ("server-1.3", size_of_future3(tls13::server::handshake)),
-        ("server-1.3-first-flight", size_of_future4(tls13::server::send_first_flight)),
+        ("server-1.3-first-flight", size_of_future4(tls13::first_flight::send_first_flight)),
         ("server-1.2", size_of_future3(tls12::server::handshake)),
         ("server-1.2-awaiting", size_of_future3(tls12::server::finish)),
     ]

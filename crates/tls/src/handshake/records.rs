@@ -1,34 +1,35 @@
 //! The records of a handshake on its way: opened for the coroutine, sealed for it, under the keys of the moment.
 //!
 //! The driver lends them to the coroutine while it runs, so that what it orders is done at once.
-//! Must not know: what the messages say, when a coroutine runs. Next: [`super::driver`], [`super::flow`].
+//! Must not know: what the messages say, when a coroutine runs. Next: [`reading`], [`super::driver`], [`super::flow`].
+
+mod reading;
 
 use std::sync::Arc;
 
 use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
 
 use super::established::Established;
-use super::flow::{Command, Wanted};
+use super::flow::Command;
 use super::record_limits::RecordLimits;
 use crate::config::policy::Side;
 use crate::connection::Connection;
 use crate::connection::authentication::Authentication;
 use crate::connection::authentication::client::Answering;
 use crate::connection::authentication::requester::CertificateRequester;
-use crate::connection::buffer::Received;
 use crate::connection::facts::Facts;
 use crate::connection::link::{Link, ReadKeys, WriteKeys};
-use crate::connection::post_handshake::{self, PostHandshake};
+use crate::connection::post_handshake::PostHandshake;
 use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse, Peer};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::record::frame::Expect;
-use crate::record::joiner::{Joiner, Message};
-use crate::record::limits;
+use crate::record::joiner::Joiner;
 use crate::record::opener::Opener;
 use crate::record::sealer::Sealer;
 use crate::session::stored::StoredSession;
+pub(crate) use reading::Fed;
 
 /// Both directions, until they become a connection's.
 pub(crate) struct Records {
@@ -67,13 +68,8 @@ pub(crate) enum Window {
 /// Room for most flights.
 const FLIGHT: usize = 4096;
 
-/// What [`Records::feed`] got.
-pub(crate) enum Fed {
-    Message(Message),
-    ChangeCipherSpec,
-    EarlyData(Vec<u8>),
-    NotYet,
-}
+/// Room for a flight without certificates.
+const SHORT_FLIGHT: usize = 512;
 
 impl Records {
     pub(crate) fn new(side: Side) -> Self {
@@ -108,7 +104,10 @@ impl Records {
     /// Where the messages of a flight are gathered: they will be sealed where they are.
     pub(crate) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
         if self.begun.is_none() {
-            self.out.reserve(FLIGHT);
+            // A buffer with room for a Finished need not grow for it.
+            if self.out.capacity().saturating_sub(self.out.len()) < SHORT_FLIGHT {
+                self.out.reserve(FLIGHT);
+            }
             self.begun = Some(at_hand(&mut self.sender)?.sealer()?.begin(&mut self.out));
         }
         Ok(&mut self.out)
@@ -155,8 +154,15 @@ impl Records {
     }
 
     /// Puts the messages gathered into records.
+    #[inline]
     pub(crate) fn send_flight(&mut self) -> Result<(), Error> {
-        let Some(start) = self.begun.take() else { return Ok(()) };
+        match self.begun.take() {
+            None => Ok(()),
+            Some(start) => self.end_flight(start),
+        }
+    }
+
+    fn end_flight(&mut self, start: usize) -> Result<(), Error> {
         let sent = self.seal_flight(start);
         if sent.is_err() {
             // What is not sealed must not leave.
@@ -205,111 +211,6 @@ impl Records {
     /// What an application may send through, if it may now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
         self.sender.as_mut().filter(|_| self.window == window)
-    }
-
-    /// Gets what the coroutine waits for out of the records received.
-    pub(crate) fn feed(
-        &mut self,
-        wanted: Option<Wanted>,
-        received: &mut Received,
-    ) -> Result<Fed, Error> {
-        loop {
-            if wanted == Some(Wanted::Message) {
-                if let Some(message) = self.joiner.next()? {
-                    return Ok(Fed::Message(message));
-                }
-            } else if !self.joiner.is_empty() {
-                return Err(Peer::ExcessHandshakeData.into());
-            }
-            let Some(frame) = self.opener.frame(received.unread())? else { return Ok(Fed::NotYet) };
-            let record = received.take(frame.total);
-            let Some(opened) = self.opener.open(frame, record)? else {
-                // Also a record that is passed over may not split a message. RFC 9846 5.1
-                if !self.joiner.is_empty() {
-                    return Err(Peer::InterruptedHandshakeMessage.into());
-                }
-                continue;
-            };
-            let content = record.get(opened.plaintext).unwrap_or_default();
-            match opened.content_type {
-                // Where a change_cipher_spec must come, no message may. RFC 5246 7.1
-                ContentType::HANDSHAKE
-                    if wanted != Some(Wanted::Message) && !content.is_empty() =>
-                {
-                    return Err(Peer::UnexpectedRecord.into());
-                }
-                ContentType::HANDSHAKE => {
-                    // Only what carries something ends a row of warnings.
-                    if !content.is_empty() {
-                        self.warnings_in_a_row = 0;
-                    }
-                    if let Some(message) = self.joiner.pass_short(content)? {
-                        return Ok(Fed::Message(message));
-                    }
-                    self.joiner.push(content);
-                }
-                ContentType::ALERT => self.received_alert(content)?,
-                ContentType::CHANGE_CIPHER_SPEC => {
-                    if self.received_change_cipher_spec(wanted, content)? {
-                        return Ok(Fed::ChangeCipherSpec);
-                    }
-                }
-                ContentType::APPLICATION_DATA if self.early_data_left.is_some() => {
-                    let bytes = content.to_vec();
-                    if let Some(bytes) = self.received_early_data(bytes)? {
-                        return Ok(Fed::EarlyData(bytes));
-                    }
-                }
-                _ => return Err(Peer::UnexpectedRecord.into()),
-            }
-        }
-    }
-
-    /// Early data is counted; more than was allowed is an error. RFC 9846 4.3.10
-    fn received_early_data(&mut self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
-        if !self.joiner.is_empty() {
-            return Err(Peer::InterruptedHandshakeMessage.into());
-        }
-        let left = self.early_data_left.unwrap_or_default().checked_sub(bytes.len());
-        self.early_data_left = Some(left.ok_or(Peer::TooMuchEarlyData)?);
-        Ok((!bytes.is_empty()).then_some(bytes))
-    }
-
-    fn received_alert(&mut self, content: &[u8]) -> Result<(), Error> {
-        let version = self.version.unwrap_or(ProtocolVersion::TLS1_2);
-        let (level, description) = post_handshake::read_alert(content, version)?;
-        if description == AlertDescription::CLOSE_NOTIFY {
-            return Err(Error::ClosedInHandshake);
-        }
-        post_handshake::ignorable(level, description, version, &mut self.warnings_in_a_row)
-            .inspect_err(|_| self.forget_session())?;
-        // What ends nothing may not split a message either. RFC 9846 5.1
-        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
-    }
-
-    /// `true` if a TLS 1.2 handshake waited for it; the ones of TLS 1.3 mean nothing. RFC 9846 5
-    fn received_change_cipher_spec(
-        &mut self,
-        wanted: Option<Wanted>,
-        content: &[u8],
-    ) -> Result<bool, Error> {
-        if content != [1] {
-            return Err(Peer::BadChangeCipherSpec.into());
-        }
-        if !self.joiner.is_empty() {
-            return Err(Peer::InterruptedHandshakeMessage.into());
-        }
-        if wanted == Some(Wanted::ChangeCipherSpec) {
-            return Ok(true);
-        }
-        if self.version != Some(ProtocolVersion::TLS1_3) {
-            return Err(Peer::UnexpectedRecord.into());
-        }
-        self.change_cipher_specs = self.change_cipher_specs.saturating_add(1);
-        if self.change_cipher_specs > limits::MAX_CHANGE_CIPHER_SPECS {
-            return Err(Peer::TooManyChangeCipherSpecs.into());
-        }
-        Ok(false)
     }
 
     fn negotiated(&mut self, version: ProtocolVersion) {

@@ -172,16 +172,21 @@ pub(crate) fn keep_digest(config: &ServerConfig, facts: &mut Facts) {
     facts.set_peer_certificate_digest(digest.and_then(|digest| digest.first_chunk().copied()));
 }
 
-/// Hands out a session: its name in a store, or itself in a ticket. `None` if it cannot be done, which
+/// What a session is called in a store: random, for who guesses a name learns that there is such a session.
+pub(crate) type Name = [u8; NAME];
+
+pub(crate) const NAME: usize = 32;
+
+/// Hands out a session: by this name in a store, or itself in a ticket. `None` if it cannot be done, which
 /// costs the client a full handshake and nobody an error.
 pub(crate) fn issue(
     config: &ServerConfig,
     session: &Session,
+    name: Option<Name>,
     facts: &mut Facts,
 ) -> Option<Vec<u8>> {
     let Some(store) = &config.resumption.store else { return seal(config, session) };
-    let mut name = [0_u8; 32];
-    tercel_crypto::fill_random(&mut name).ok()?;
+    let name = name?;
     match store {
         Policy::Here(store) => {
             let kept = ServerSession::new(session.duplicate());

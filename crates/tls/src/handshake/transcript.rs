@@ -3,7 +3,7 @@
 //! Must not know: what the messages mean. The hash is known when a transcript is made: until then the
 //! one message there is, the ClientHello, is simply kept. Next: `super::tls13::server`.
 
-use tercel_crypto::{Digest, Hash, HashAlgorithm};
+use tercel_crypto::{Digest, Hash, HashAlgorithm, HashBeside};
 use tercel_wire::message_hash_header;
 
 /// The running hash, and in TLS 1.2 the messages themselves as long as a client may sign them.
@@ -41,6 +41,23 @@ impl Transcript {
 
     pub(crate) fn add(&mut self, message: &[u8]) {
         self.hash.update(message);
+        self.note(message);
+    }
+
+    /// [`Self::add`], with work beside it that does not depend on the message.
+    pub(crate) fn add_beside<T>(
+        &mut self,
+        message: &[u8],
+        work: impl FnOnce(&mut HashBeside<'_>) -> T,
+    ) -> T {
+        let mut beside = HashBeside::new(&mut self.hash, message);
+        let made = work(&mut beside);
+        beside.finish();
+        self.note(message);
+        made
+    }
+
+    fn note(&mut self, message: &[u8]) {
         self.digest = None;
         if let Some(messages) = &mut self.messages {
             messages.extend_from_slice(message);

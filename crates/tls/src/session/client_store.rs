@@ -64,7 +64,7 @@ pub trait ClientSessionStore: Send + Sync {
 }
 
 /// What two connections must have in common for one to resume the other's session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub struct ClientSessionKey {
     pub(crate) server_name: ServerName<'static>,
     port: Option<u16>,
@@ -107,27 +107,55 @@ impl ClientSessionKey {
     }
 }
 
+/// Names that differ in case alone are equal. RFC 4343 3
+impl PartialEq for ClientSessionKey {
+    fn eq(&self, other: &Self) -> bool {
+        // A name's own comparison goes letter by letter, and nearly all that are equal are so to the letter.
+        let named_alike = match (&self.server_name, &other.server_name) {
+            (ServerName::DnsName(own), ServerName::DnsName(other)) => {
+                own.as_ref().as_bytes() == other.as_ref().as_bytes() || own == other
+            }
+            (own, other) => own == other,
+        };
+        named_alike && self.port == other.port && self.configuration == other.configuration
+    }
+}
+
 /// In few pieces: a hash costs by the piece, and the name's own takes one for each letter.
 impl Hash for ClientSessionKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // Of a digest a part says as much as all of it.
+        let configuration = self.configuration.first_chunk().copied().map_or(0, u64::from_le_bytes);
+        let port = self.port.map_or(u32::MAX, u32::from);
         match &self.server_name {
             ServerName::DnsName(name) => {
                 let name = name.as_ref().as_bytes();
-                state.write_usize(name.len());
-                for part in name.chunks(64) {
-                    let mut lower = [0; 64];
+                let length = u64::try_from(name.len()).unwrap_or(u64::MAX);
+                let rest = length ^ u64::from(port).rotate_left(32) ^ configuration;
+                let mut head = [0; 8 + PIECE];
+                let (first, room) = head.split_at_mut(8);
+                first.copy_from_slice(&rest.to_le_bytes());
+                let (begin, more) = name.split_at(name.len().min(PIECE));
+                room.iter_mut().zip(begin).for_each(|(to, from)| *to = *from);
+                room.make_ascii_lowercase();
+                state.write(head.get(..begin.len().saturating_add(8)).unwrap_or_default());
+                for part in more.chunks(PIECE) {
+                    let mut lower = [0; PIECE];
                     lower.iter_mut().zip(part).for_each(|(to, from)| *to = *from);
-                    // Names that differ in case alone are equal. RFC 4343 3
                     lower.make_ascii_lowercase();
                     state.write(lower.get(..part.len()).unwrap_or_default());
                 }
             }
-            other => other.hash(state),
+            other => {
+                state.write_u64(u64::from(port) ^ configuration);
+                other.hash(state);
+            }
         }
-        state.write_u32(self.port.map_or(u32::MAX, u32::from));
-        state.write(&self.configuration);
     }
 }
+
+/// Letters of a name that are hashed at once.
+const PIECE: usize = 32;
 
 /// A [`ClientSessionStore`] in memory, which can be saved as bytes.
 ///

@@ -35,6 +35,11 @@ impl<'a> ExtensionBlock<'a> {
         }
     }
 
+    /// The same for a block of our own, in which there are none.
+    pub(crate) fn own(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        List::from_bytes(bytes).map(Self)
+    }
+
     /// Types and bodies, in order.
     pub fn iter(&self) -> impl Iterator<Item = (ExtensionType, &'a [u8])> + Clone + use<'a> {
         self.0.iter()

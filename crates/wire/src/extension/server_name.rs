@@ -49,15 +49,26 @@ impl<'a> HostName<'a> {
     /// Whether it is an IP address, which is no host name. RFC 6066 3
     #[must_use]
     pub fn is_ip_address(&self) -> bool {
-        self.0.parse::<IpAddr>().is_ok()
+        // Addresses end with a digit or have a colon. Few names end with one, and none has the other.
+        let may_be = self.0.ends_with(|end: char| end.is_ascii_digit()) || self.0.contains(':');
+        may_be && self.0.parse::<IpAddr>().is_ok()
     }
 }
 
 /// Labels of 1 to 63 letters, digits, hyphens and underscores; 253 bytes in all.
 fn is_dns_name(name: &str) -> bool {
-    let in_label = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    let is_label = |label: &str| matches!(label.len(), 1..=63) && label.bytes().all(in_label);
-    name.len() <= 253 && name.split('.').all(is_label)
+    let in_label = |byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_');
+    let mut label = 0_usize;
+    for byte in name.bytes() {
+        if byte == b'.' && label > 0 {
+            label = 0;
+        } else if label < 63 && in_label(byte) {
+            label = label.saturating_add(1);
+        } else {
+            return false;
+        }
+    }
+    label > 0 && name.len() <= 253
 }
 
 /// The client's list of names; at most one of each type.
@@ -109,9 +120,18 @@ mod tests {
     fn host_names_are_checked() {
         let long = "a".repeat(63);
         let longest = format!("{long}.{long}.{long}.{}", "a".repeat(61));
-        for good in
-            ["example.com", "a", "xn--bcher-kva.example", "_x.y", "127.0.0.1", "::1", &longest]
-        {
+        for good in [
+            "example.com",
+            "a",
+            "xn--bcher-kva.example",
+            "_x.y",
+            "127.0.0.1",
+            "::1",
+            "host9",
+            "::",
+            "fe80::a",
+            &longest,
+        ] {
             assert!(HostName::new(good.as_bytes()).is_ok(), "{good}");
         }
         let too_long = format!("{longest}a");
@@ -122,8 +142,12 @@ mod tests {
             assert_eq!(HostName::new(bad.as_bytes()), Err(DecodeError::InvalidHostName), "{bad}");
         }
         assert_eq!(HostName::new(&[0xff]), Err(DecodeError::InvalidHostName));
-        assert!(HostName::new(b"::1").unwrap().is_ip_address());
-        assert!(!HostName::new(b"example.com").unwrap().is_ip_address());
+        for address in ["::1", "::", "fe80::a", "::ffff:1.2.3.4", "127.0.0.1"] {
+            assert!(HostName::new(address.as_bytes()).unwrap().is_ip_address(), "{address}");
+        }
+        for name in ["example.com", "host9", "1.2.3", "1.2.3.4.5", "1.2.3.256"] {
+            assert!(!HostName::new(name.as_bytes()).unwrap().is_ip_address(), "{name}");
+        }
     }
 
     #[test]

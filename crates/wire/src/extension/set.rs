@@ -25,21 +25,25 @@ macro_rules! extension_set {
 
             /// Opens every known extension of a block (without the block's length).
             pub fn parse_block(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+                let mut set = Self::default();
+                set.fill(bytes)?;
+                Ok(set)
+            }
+
+            /// The same where the set lies, which was empty: it is large, and each return would copy it.
+            pub(crate) fn fill(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
                 let received = ExtensionBlock::parse(bytes)?;
-                let mut set = Self {
-                    unknown: UnknownExtensions::received(received, Self::KNOWN),
-                    received,
-                    ..Self::default()
-                };
+                self.unknown = UnknownExtensions::received(received, Self::KNOWN);
+                self.received = received;
                 for (extension_type, body) in received.iter() {
                     match extension_type {
                         $(ExtensionType::$TYPE => {
-                            set.$field = Some(Reader::all(body, super::$($codec)::+::read)?);
+                            self.$field = Some(Reader::all(body, super::$($codec)::+::read)?);
                         })*
                         _ => {}
                     }
                 }
-                Ok(set)
+                Ok(())
             }
 
             /// The types received, in order.
@@ -53,7 +57,15 @@ macro_rules! extension_set {
                 $(self.$field.is_none() &&)* self.unknown.is_empty()
             }
 
+            /// Which types of [`Self::KNOWN`] are there: the first in the lowest bit.
+            #[allow(dead_code, reason = "for messages that have an order of their own")]
+            pub(crate) fn present(&self) -> u64 {
+                let there = [$(self.$field.is_some()),*];
+                there.iter().rev().fold(0, |bits, there| bits << 1 | u64::from(*there))
+            }
+
             /// Writes one known extension, if it is there.
+            #[allow(dead_code, reason = "for messages that have an order of their own")]
             pub(crate) fn write_one(&self, extension_type: ExtensionType, w: &mut Writer<'_>) {
                 match extension_type {
                     $(ExtensionType::$TYPE => {
@@ -69,7 +81,9 @@ macro_rules! extension_set {
             #[allow(dead_code, reason = "a ClientHello has an order of its own")]
             pub(crate) fn write(&self, w: &mut Writer<'_>) {
                 w.vec16(|w| {
-                    Self::KNOWN.iter().for_each(|&extension_type| self.write_one(extension_type, w));
+                    $(if let Some(body) = &self.$field {
+                        w.extension(ExtensionType::$TYPE, |w| super::$($codec)::+::write(body, w));
+                    })*
                     self.unknown.write(w);
                 });
             }

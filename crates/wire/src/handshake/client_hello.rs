@@ -106,7 +106,8 @@ impl<'a> ClientHello<'a> {
         Ok(ClientVersions { legacy_version, cipher_suites, supported_versions })
     }
 
-    /// The extensions in this body of a message, unopened: for a client that asks what it has sent.
+    /// The extensions in this body of a message, unopened and not looked through for duplicates: for a client that asks what
+    /// it has sent.
     pub fn extension_block(body: &'a [u8]) -> Result<ExtensionBlock<'a>, DecodeError> {
         let mut reader = Reader::new(body);
         reader.take(2 + 32)?;
@@ -114,32 +115,29 @@ impl<'a> ClientHello<'a> {
         // Suites and compression methods.
         reader.opaque16()?;
         reader.opaque8()?;
-        ExtensionBlock::parse(if reader.is_empty() { &[] } else { reader.opaque16()? })
+        ExtensionBlock::own(if reader.is_empty() { &[] } else { reader.opaque16()? })
     }
 }
 
 impl<'a> HandshakeMessage<'a> for ClientHello<'a> {
     const TYPE: HandshakeType = HandshakeType::CLIENT_HELLO;
 
+    #[inline]
     fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let legacy_version = ProtocolVersion(reader.u16()?);
-        let random = reader.array()?;
-        let session_id = read_session_id(reader)?;
-        let cipher_suites = List::read16(reader)?.not_empty()?;
-        let compression_methods = read_compression_methods(reader)?;
-        // Clients before TLS 1.3 may end here. RFC 9846 4.2.2
-        let extensions_present = !reader.is_empty();
-        let extensions =
-            if extensions_present { read_extensions(reader)? } else { ClientExtensions::default() };
-        Ok(Self {
-            legacy_version,
-            random,
-            session_id,
-            cipher_suites,
-            compression_methods,
-            extensions_present,
-            extensions,
-        })
+        let mut hello = Self {
+            legacy_version: ProtocolVersion(reader.u16()?),
+            random: reader.array()?,
+            session_id: read_session_id(reader)?,
+            cipher_suites: List::read16(reader)?.not_empty()?,
+            compression_methods: read_compression_methods(reader)?,
+            // Clients before TLS 1.3 may end here. RFC 9846 4.2.2
+            extensions_present: !reader.is_empty(),
+            extensions: ClientExtensions::default(),
+        };
+        if hello.extensions_present {
+            read_extensions(reader, &mut hello.extensions)?;
+        }
+        Ok(hello)
     }
 
     fn write_body(&self, w: &mut Writer<'_>) {
@@ -166,14 +164,17 @@ fn read_compression_methods<'a>(
 }
 
 #[inline]
-fn read_extensions<'a>(reader: &mut Reader<'a>) -> Result<ClientExtensions<'a>, DecodeError> {
-    let extensions = ClientExtensions::parse_block(reader.opaque16()?)?;
+fn read_extensions<'a>(
+    reader: &mut Reader<'a>,
+    extensions: &mut ClientExtensions<'a>,
+) -> Result<(), DecodeError> {
+    extensions.fill(reader.opaque16()?)?;
     // The binders cover all that comes before them, so nothing may come after. RFC 9846 4.3.11
     let last = extensions.types().last();
     if extensions.pre_shared_key.is_some() && last != Some(ExtensionType::PRE_SHARED_KEY) {
         return Err(DecodeError::PskNotLast);
     }
-    Ok(extensions)
+    Ok(())
 }
 
 #[cfg(test)]

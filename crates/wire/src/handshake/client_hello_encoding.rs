@@ -51,11 +51,18 @@ impl ClientExtensions<'_> {
         if let Some(grease) = grease {
             w.extension(grease.first_extension, |_| {});
         }
-        let mut order = ORDER;
+        // The order is that of all types, whichever are there: a second hello has others and the same order.
+        let mut order: [u8; ClientExtensions::KNOWN.len()] =
+            core::array::from_fn(|place| u8::try_from(place).unwrap_or(u8::MAX));
         if let Some(seed) = encoding.order {
             shuffle(&mut order, seed);
         }
-        for extension_type in order {
+        let present = self.present();
+        for place in order {
+            let extension_type = match Self::KNOWN.get(usize::from(place)) {
+                Some(known) if present >> place & 1 != 0 => *known,
+                _ => continue,
+            };
             if extension_type == ExtensionType::PRE_SHARED_KEY {
                 continue;
             }
@@ -73,16 +80,11 @@ impl ClientExtensions<'_> {
     }
 }
 
-const COUNT: usize = ClientExtensions::KNOWN.len();
-
-/// The known types as an array, so that it can be shuffled without allocation.
-const ORDER: [ExtensionType; COUNT] = match ClientExtensions::KNOWN.first_chunk() {
-    Some(known) => *known,
-    None => [ExtensionType::PADDING; COUNT], // unreachable: the slice has COUNT entries
-};
+/// A bit for each.
+const _: () = assert!(ClientExtensions::KNOWN.len() <= 64);
 
 /// Fisher and Yates, with a generator that is good enough to vary an order.
-fn shuffle(order: &mut [ExtensionType], seed: u64) {
+fn shuffle(order: &mut [u8], seed: u64) {
     let mut state = seed | 1;
     let mut next_below = |bound: usize| {
         state ^= state << 13;

@@ -67,19 +67,19 @@ impl<'a> ServerHello<'a> {
 impl<'a> HandshakeMessage<'a> for ServerHello<'a> {
     const TYPE: HandshakeType = HandshakeType::SERVER_HELLO;
 
+    #[inline]
     fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let hello = Self {
+        let mut hello = Self {
             legacy_version: ProtocolVersion(reader.u16()?),
             random: reader.array()?,
             session_id_echo: read_session_id(reader)?,
             cipher_suite: CipherSuite(reader.u16()?),
             compression_method: CompressionMethod(reader.u8()?),
-            extensions: if reader.is_empty() {
-                ServerHelloExtensions::default()
-            } else {
-                ServerHelloExtensions::parse_block(reader.opaque16()?)?
-            },
+            extensions: ServerHelloExtensions::default(),
         };
+        if !reader.is_empty() {
+            hello.extensions.fill(reader.opaque16()?)?;
+        }
         // A ServerHello has a whole share and a HelloRetryRequest a bare group. RFC 9846 4.3.8
         match (hello.extensions.key_share, hello.is_hello_retry_request()) {
             (Some(ServerKeyShare::Entry(_)), true) => Err(DecodeError::TrailingData),

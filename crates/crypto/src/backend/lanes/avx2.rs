@@ -2,21 +2,32 @@
 //!
 //! What it is for: processors without AVX-512. What it must not know: hashing. Where to look next: `rounds.rs`.
 
-use core::arch::x86_64 as x86;
+use core::arch::{asm, x86_64 as x86};
 
-use super::Lane;
 use super::rounds::{self, Vector};
+use super::{Lane, Outer};
 use crate::backend::memory::Word;
 
-/// Takes the blocks of one to four lanes into their states.
+/// [`rounds::compress`] for one to four lanes.
 ///
 /// # Safety
 ///
 /// The processor must have AVX2.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn four(lanes: &mut [Lane]) {
+pub(super) unsafe fn four(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     // SAFETY: the caller's promise.
-    unsafe { rounds::compress::<Four, 4>(lanes) };
+    unsafe { rounds::compress::<Four, 4>(lanes, outer) };
+}
+
+/// Once for both hashes of a MAC, which are too long to stand there twice.
+///
+/// # Safety
+///
+/// The processor must have AVX2.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+unsafe fn hash(state: &mut [Four; 8], schedule: &mut [Four; 16]) {
+    rounds::hash(state, schedule);
 }
 
 #[derive(Clone, Copy)]
@@ -37,21 +48,19 @@ impl Vector<4> for Four {
     #[inline(always)]
     unsafe fn load_big_endian(words: &[[u8; 8]; 4]) -> Self {
         // SAFETY: the caller's promise; reads the 32 bytes of the array, wherever they lie.
-        Self(unsafe {
-            let reversed = x86::_mm256_set_epi64x(
-                0x0809_0a0b_0c0d_0e0f,
-                0x0001_0203_0405_0607,
-                0x0809_0a0b_0c0d_0e0f,
-                0x0001_0203_0405_0607,
-            );
-            x86::_mm256_shuffle_epi8(x86::_mm256_loadu_si256(words.as_ptr().cast()), reversed)
-        })
+        Self(unsafe { x86::_mm256_loadu_si256(words.as_ptr().cast()) }).reversed()
     }
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 4]) {
         // SAFETY: as above; writes the 32 bytes of the array, wherever they lie.
         unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn store_big_endian(self, words: &mut [[u8; 8]; 4]) {
+        // SAFETY: as above; writes the 32 bytes of the array, wherever they lie.
+        unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
     #[inline(always)]
@@ -76,6 +85,12 @@ impl Vector<4> for Four {
     fn add(self, other: Self) -> Self {
         // SAFETY: as above.
         Self(unsafe { x86::_mm256_add_epi64(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn settled(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { settled(self.0) })
     }
 
     #[inline(always)]
@@ -126,4 +141,40 @@ impl Vector<4> for Four {
             x86::_mm256_or_si256(both, x86::_mm256_and_si256(third.0, either))
         })
     }
+
+    #[inline(always)]
+    fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
+        // SAFETY: as above.
+        unsafe { hash(state, schedule) }
+    }
+}
+
+impl Four {
+    /// Each number with its bytes the other way round.
+    #[inline(always)]
+    fn reversed(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe {
+            let order = x86::_mm256_set_epi64x(
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+            );
+            x86::_mm256_shuffle_epi8(self.0, order)
+        })
+    }
+}
+
+/// # Safety
+///
+/// The processor must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn settled(mut vector: x86::__m256i) -> x86::__m256i {
+    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
+    unsafe {
+        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags));
+    }
+    vector
 }

@@ -3,11 +3,11 @@
 //! What it is for: processors that have it. What it must not know: hashing. Where to look next: `rounds.rs`; `avx2.rs`, whose
 //! vector the four lanes are.
 
-use core::arch::x86_64 as x86;
+use core::arch::{asm, x86_64 as x86};
 
-use super::Lane;
 use super::avx2;
 use super::rounds::{self, Vector};
+use super::{Lane, Outer};
 use crate::backend::memory::Word;
 
 /// Whether this processor can, and without harm: those before Ice Lake, which lack VBMI, lower their clock for vectors of 512
@@ -20,26 +20,48 @@ pub(super) fn is_available() -> bool {
         && std::is_x86_feature_detected!("avx2")
 }
 
-/// Takes the blocks of one to four lanes into their states.
+/// [`rounds::compress`] for one to four lanes.
 ///
 /// # Safety
 ///
 /// [`is_available`] must have said yes.
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
-pub(super) unsafe fn four(lanes: &mut [Lane]) {
+pub(super) unsafe fn four(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     // SAFETY: the caller's promise.
-    unsafe { rounds::compress::<Four, 4>(lanes) };
+    unsafe { rounds::compress::<Four, 4>(lanes, outer) };
 }
 
-/// Takes the blocks of one to eight lanes into their states.
+/// [`rounds::compress`] for one to eight lanes.
 ///
 /// # Safety
 ///
 /// [`is_available`] must have said yes.
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) unsafe fn eight(lanes: &mut [Lane]) {
+pub(super) unsafe fn eight(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     // SAFETY: the caller's promise.
-    unsafe { rounds::compress::<Eight, 8>(lanes) };
+    unsafe { rounds::compress::<Eight, 8>(lanes, outer) };
+}
+
+/// Once for both hashes of a MAC, which are too long to stand there twice.
+///
+/// # Safety
+///
+/// [`is_available`] must have said yes.
+#[inline(never)]
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+unsafe fn hash_four(state: &mut [Four; 8], schedule: &mut [Four; 16]) {
+    rounds::hash(state, schedule);
+}
+
+/// The same.
+///
+/// # Safety
+///
+/// [`is_available`] must have said yes.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn hash_eight(state: &mut [Eight; 8], schedule: &mut [Eight; 16]) {
+    rounds::hash(state, schedule);
 }
 
 // The functions of three bits that the instruction takes as a table: the result for each value of the three, the first
@@ -76,6 +98,11 @@ impl Vector<4> for Four {
     }
 
     #[inline(always)]
+    fn store_big_endian(self, words: &mut [[u8; 8]; 4]) {
+        self.0.store_big_endian(words);
+    }
+
+    #[inline(always)]
     fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         let [a, b, c, d] = avx2::Four::transpose([a.0, b.0, c.0, d.0]);
         [Self(a), Self(b), Self(c), Self(d)]
@@ -84,6 +111,12 @@ impl Vector<4> for Four {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(self.0.add(other.0))
+    }
+
+    #[inline(always)]
+    fn settled(self) -> Self {
+        // SAFETY: as above.
+        Self(avx2::Four(unsafe { settled_four(self.0.0) }))
     }
 
     #[inline(always)]
@@ -117,6 +150,12 @@ impl Vector<4> for Four {
     fn majority(self, second: Self, third: Self) -> Self {
         self.function::<MAJORITY>(second, third)
     }
+
+    #[inline(always)]
+    fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
+        // SAFETY: as above.
+        unsafe { hash_four(state, schedule) }
+    }
 }
 
 impl Four {
@@ -147,21 +186,19 @@ impl Vector<8> for Eight {
     #[inline(always)]
     unsafe fn load_big_endian(words: &[[u8; 8]; 8]) -> Self {
         // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.
-        Self(unsafe {
-            let reversed = x86::_mm512_set4_epi64(
-                0x0809_0a0b_0c0d_0e0f,
-                0x0001_0203_0405_0607,
-                0x0809_0a0b_0c0d_0e0f,
-                0x0001_0203_0405_0607,
-            );
-            x86::_mm512_shuffle_epi8(x86::_mm512_loadu_si512(words.as_ptr().cast()), reversed)
-        })
+        Self(unsafe { x86::_mm512_loadu_si512(words.as_ptr().cast()) }).reversed()
     }
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 8]) {
         // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn store_big_endian(self, words: &mut [[u8; 8]; 8]) {
+        // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
+        unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
     #[inline(always)]
@@ -203,6 +240,12 @@ impl Vector<8> for Eight {
     }
 
     #[inline(always)]
+    fn settled(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe { settled_eight(self.0) })
+    }
+
+    #[inline(always)]
     fn add_constant(self, constant: u64) -> Self {
         // SAFETY: as above.
         Self(unsafe { x86::_mm512_add_epi64(self.0, x86::_mm512_set1_epi64(constant as i64)) })
@@ -235,6 +278,12 @@ impl Vector<8> for Eight {
     fn majority(self, second: Self, third: Self) -> Self {
         self.function::<MAJORITY>(second, third)
     }
+
+    #[inline(always)]
+    fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
+        // SAFETY: as above.
+        unsafe { hash_eight(state, schedule) }
+    }
 }
 
 /// Which two of four quarters are taken, of the first vector and then of the second.
@@ -246,6 +295,21 @@ impl Eight {
     fn function<const TABLE: i32>(self, second: Self, third: Self) -> Self {
         // SAFETY: as above.
         Self(unsafe { x86::_mm512_ternarylogic_epi64::<TABLE>(self.0, second.0, third.0) })
+    }
+
+    /// Each number with its bytes the other way round.
+    #[inline(always)]
+    fn reversed(self) -> Self {
+        // SAFETY: as above.
+        Self(unsafe {
+            let order = x86::_mm512_set4_epi64(
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+                0x0809_0a0b_0c0d_0e0f,
+                0x0001_0203_0405_0607,
+            );
+            x86::_mm512_shuffle_epi8(self.0, order)
+        })
     }
 
     /// The numbers at even places or at odd ones, in turns of this and of the other.
@@ -266,4 +330,30 @@ impl Eight {
         // SAFETY: as above.
         Self(unsafe { x86::_mm512_shuffle_i64x2::<WHICH>(self.0, other.0) })
     }
+}
+
+/// # Safety
+///
+/// The processor must have AVX-512 with VL.
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+unsafe fn settled_four(mut vector: x86::__m256i) -> x86::__m256i {
+    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
+    unsafe {
+        asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags));
+    }
+    vector
+}
+
+/// # Safety
+///
+/// The processor must have AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn settled_eight(mut vector: x86::__m512i) -> x86::__m512i {
+    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
+    unsafe {
+        asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags));
+    }
+    vector
 }

@@ -7,7 +7,7 @@
 
 use core::hint::black_box;
 
-use super::Lane;
+use super::{Lane, Outer};
 use crate::backend::memory::{Word, wipe_words};
 
 /// `N` numbers of 64 bits, one of each lane.
@@ -32,11 +32,17 @@ pub(super) trait Vector<const N: usize>: Word {
     /// Stores the numbers.
     fn store(self, words: &mut [u64; N]);
 
+    /// Stores the numbers, each with its most significant byte first.
+    fn store_big_endian(self, words: &mut [[u8; 8]; N]);
+
     /// Makes rows of columns.
     fn transpose(rows: [Self; N]) -> [Self; N];
 
     /// The sum modulo 2^64.
     fn add(self, other: Self) -> Self;
+
+    /// The same, of which the compiler does not know how it came about: sums of it are made in the order that is written.
+    fn settled(self) -> Self;
 
     /// The sum with the same number in each lane.
     fn add_constant(self, constant: u64) -> Self;
@@ -55,11 +61,17 @@ pub(super) trait Vector<const N: usize>: Word {
 
     /// Maj: what two of the three bits are.
     fn majority(self, second: Self, third: Self) -> Self;
+
+    /// [`hash`] as a function of its own.
+    fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]);
 }
 
-/// Takes the block of each lane into its state.
+/// Takes the block of each lane into its state, or goes on to its outer hash.
 ///
-/// Everything is inlined here, so that it is compiled for the instructions of the function that calls this.
+/// Then the inner hash is the beginning of the next block as it stands in the vectors, and the MACs are written over the lanes'
+/// blocks.
+///
+/// All but the rounds is inlined here, so that it is compiled for the instructions of the function that calls this.
 ///
 /// # Safety
 ///
@@ -67,47 +79,67 @@ pub(super) trait Vector<const N: usize>: Word {
 ///
 /// # Panics
 ///
-/// When there are no lanes or more than `N`.
+/// When there are no lanes or more than `N`, or another number of outer states.
 #[inline(always)]
-pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(lanes: &mut [Lane]) {
+pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
+    lanes: &mut [Lane],
+    outer: Option<Outer<'_>>,
+) {
     assert!(!lanes.is_empty() && lanes.len() <= N);
     // Where there are fewer lanes the last one is computed more than once, and stored once.
     let last = lanes.len() - 1;
     // SAFETY: the caller's promise.
     let zero = unsafe { V::load(&[0; N]) };
+    // SAFETY: the same.
+    let load = |words| unsafe { V::load(words) };
+    // SAFETY: the same.
+    let load_big_endian = |words| unsafe { V::load_big_endian(words) };
+
     let (mut state, mut schedule) = ([zero; 8], [zero; 16]);
-    for (group, columns) in state.chunks_exact_mut(N).enumerate() {
-        let mut rows = [zero; N];
-        for (at, row) in rows.iter_mut().enumerate() {
-            let words = part(&lanes[at.min(last)].state, group);
-            // SAFETY: the caller's promise.
-            *row = unsafe { V::load(words) };
+    fill(&mut state, zero, |at, group| load(part(&lanes[at.min(last)].state, group)));
+    fill(&mut schedule, zero, |at, group| load_big_endian(part(&lanes[at.min(last)].block, group)));
+    V::hash(&mut state, &mut schedule);
+    if let Some(outer) = outer {
+        let (Outer { states, words }, [end, bits]) = (outer, outer.padding());
+        assert!(states.len() == lanes.len());
+        schedule[..words].copy_from_slice(&state[..words]);
+        schedule[words..].fill(zero);
+        schedule[words] = zero.add_constant(end);
+        schedule[15] = zero.add_constant(bits);
+        fill(&mut state, zero, |at, group| load(part(states[at.min(last)], group)));
+        V::hash(&mut state, &mut schedule);
+        for (group, rows) in state.chunks_exact(N).enumerate() {
+            for (lane, row) in lanes.iter_mut().zip(V::transpose(whole(rows, zero))) {
+                row.store_big_endian(part_mut(&mut lane.block, group));
+            }
         }
-        columns.copy_from_slice(&V::transpose(rows));
-    }
-    for (group, columns) in schedule.chunks_exact_mut(N).enumerate() {
-        let mut rows = [zero; N];
-        for (at, row) in rows.iter_mut().enumerate() {
-            let words = part(&lanes[at.min(last)].block, group);
-            // SAFETY: the caller's promise.
-            *row = unsafe { V::load_big_endian(words) };
-        }
-        columns.copy_from_slice(&V::transpose(rows));
-    }
-    let after = eighty_rounds(state, &mut schedule);
-    // Taken from the lanes again: to keep them over all rounds would be to leave a copy on the stack.
-    let lanes = black_box(lanes);
-    for (group, columns) in after.chunks_exact(N).enumerate() {
-        let mut rows = [zero; N];
-        rows.copy_from_slice(columns);
-        for (lane, row) in lanes.iter_mut().zip(V::transpose(rows)) {
-            let words = part_mut(&mut lane.state, group);
-            // SAFETY: the caller's promise.
-            let before = unsafe { V::load(words) };
-            before.add(row).store(words);
+    } else {
+        for (group, rows) in state.chunks_exact(N).enumerate() {
+            for (lane, row) in lanes.iter_mut().zip(V::transpose(whole(rows, zero))) {
+                row.store(part_mut(&mut lane.state, group));
+            }
         }
     }
     wipe_words(&mut schedule);
+    wipe_words(&mut state);
+}
+
+/// Makes each vector of one word of every lane. `row` gives the words of a lane, `N` at a time.
+#[inline(always)]
+fn fill<V: Vector<N>, const N: usize>(words: &mut [V], zero: V, row: impl Fn(usize, usize) -> V) {
+    for (group, columns) in words.chunks_exact_mut(N).enumerate() {
+        let mut rows = [zero; N];
+        rows.iter_mut().enumerate().for_each(|(at, place)| *place = row(at, group));
+        columns.copy_from_slice(&V::transpose(rows));
+    }
+}
+
+/// A group's vectors as an array.
+#[inline(always)]
+fn whole<V: Vector<N>, const N: usize>(group: &[V], zero: V) -> [V; N] {
+    let mut rows = [zero; N];
+    rows.copy_from_slice(group);
+    rows
 }
 
 /// The `N` words of a group.
@@ -121,15 +153,18 @@ fn part_mut<T, const N: usize>(words: &mut [T], group: usize) -> &mut [T; N] {
     words[group * N..].first_chunk_mut().expect("a lane is a whole number of groups")
 }
 
-/// Steps 1 to 3 of FIPS 180-4 6.4.2. The schedule `w` holds the sixteen words that are needed next.
+/// The compression function, FIPS 180-4 6.4.2. The schedule holds the sixteen words that are needed next.
 #[inline(always)]
-fn eighty_rounds<V: Vector<N>, const N: usize>(state: [V; 8], w: &mut [V; 16]) -> [V; 8] {
-    let [first @ .., last] = &K;
-    let mut state = state;
+pub(super) fn hash<V: Vector<N>, const N: usize>(state: &mut [V; 8], schedule: &mut [V; 16]) {
+    let ([first @ .., last], mut after) = (&K, *state);
     for k in first {
-        state = sixteen_rounds::<V, N, true>(state, w, k);
+        after = sixteen_rounds::<V, N, true>(after, schedule, k);
     }
-    sixteen_rounds::<V, N, false>(state, w, last)
+    after = sixteen_rounds::<V, N, false>(after, schedule, last);
+    // Taken from memory again: to keep it over all rounds would be to leave a copy on the stack.
+    for (sum, word) in black_box(state).iter_mut().zip(after) {
+        *sum = sum.add(word);
+    }
 }
 
 /// Sixteen rounds; with `MORE` to come, the schedule's next words take the places of these.
@@ -178,12 +213,13 @@ fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
 ) {
     let sum_e = e.rotate::<14, 50>().xor(e.rotate::<18, 46>(), e.rotate::<41, 23>());
     let sum_a = a.rotate::<28, 36>().xor(a.rotate::<34, 30>(), a.rotate::<39, 25>());
-    // T1 of the standard, but for what depends on e, by which the next round waits for this one. Two sums begin with it, so
-    // the compiler leaves it as it is; in one sum it would add the constant last.
-    let early = h.add(w[T].add_constant(k[T]));
+    // The next round waits for d and for h, so what is known last is added last: one addition after the rotations of e, and one
+    // after those of a. The compiler would share sums and add the constant at the end, which is fewer additions in longer chains.
+    let early = h.add(w[T].add_constant(k[T])).settled();
     let choice = e.choose(f, g);
-    *d = d.add(early).add(choice).add(sum_e);
-    *h = early.add(choice).add(sum_e).add(sum_a.add(a.majority(b, c)));
+    *d = d.add(early).settled().add(choice).settled().add(sum_e);
+    *h =
+        early.add(choice).settled().add(sum_e).settled().add(a.majority(b, c)).settled().add(sum_a);
     if MORE {
         let (near, far) = (w[(T + 1) % 16], w[(T + 14) % 16]);
         let near = near.rotate::<1, 63>().xor(near.rotate::<8, 56>(), near.shift::<7>());

@@ -59,11 +59,42 @@ fn each_kernel_is_the_compression_function_in_each_lane() {
                 for lane in &mut expected {
                     sha::compress_512(&mut lane.state, &lane.block);
                 }
-                run(kernel, &mut lanes);
+                run(kernel, &mut lanes, None);
                 for (lane, expected) in lanes.iter().zip(&expected) {
                     assert_eq!(lane.state, expected.state, "{count} of {} lanes", kernel.most);
                     assert_eq!(lane.block, expected.block);
                 }
+            }
+        }
+    }
+}
+
+/// The outer hash by AWS-LC's compression function, its block put together here.
+#[test]
+fn each_kernel_makes_the_outer_hash_of_each_lane() {
+    for kernel in available().flat_map(kernels) {
+        for (count, words) in
+            (1..=kernel.most).flat_map(|count| [6, 8].map(|words| (count, words))).cycle().take(200)
+        {
+            let mut lanes: Vec<_> = (0..count).map(|_| random_lane()).collect();
+            let starts: Vec<_> = (0..count).map(|_| random_lane().state).collect();
+            let expected: Vec<_> = (lanes.iter().zip(&starts))
+                .map(|(lane, start)| {
+                    let (mut inner, mut outer) = (lane.state, *start);
+                    sha::compress_512(&mut inner, &lane.block);
+                    let mut block = [[0; 8]; 16];
+                    block[..8].copy_from_slice(&inner.map(u64::to_be_bytes));
+                    block[words..].fill([0; 8]);
+                    block[words][0] = 0x80;
+                    block[15] = (8 * (128 + 8 * words as u64)).to_be_bytes();
+                    sha::compress_512(&mut outer, &block);
+                    outer.map(u64::to_be_bytes)
+                })
+                .collect();
+            let states: Vec<_> = starts.iter().collect();
+            run(kernel, &mut lanes, Some(Outer { states: &states, words }));
+            for (lane, expected) in lanes.iter().zip(&expected) {
+                assert_eq!(lane.block[..8], *expected, "{count} of {} lanes", kernel.most);
             }
         }
     }
@@ -78,9 +109,18 @@ fn any_number_of_lanes_is_compressed() {
             for lane in &mut expected {
                 sha::compress_512(&mut lane.state, &lane.block);
             }
+            let mut macs = lanes.clone();
             compress(instructions, &mut lanes);
             let states = |lanes: &[Lane]| lanes.iter().map(|lane| lane.state).collect::<Vec<_>>();
             assert_eq!(states(&lanes), states(&expected), "{:?}, {count}", instructions.name());
+            // The outer hashes start from what the inner ones end with, only to start differently.
+            let outer: Vec<_> = expected.iter().map(|lane| &lane.state).collect();
+            let outer = Outer { states: &outer, words: 6 };
+            let mut alone = macs.clone();
+            finish_macs(instructions, &mut macs, outer);
+            one_by_one(&mut alone, Some(outer));
+            let of = |lanes: &[Lane]| lanes.iter().map(|lane| lane.block[0]).collect::<Vec<_>>();
+            assert_eq!(of(&macs), of(&alone), "{:?}, {count}", instructions.name());
         }
     }
 }
@@ -129,14 +169,19 @@ fn a_lane_gone_wrong_is_noticed() {
                 (1..=kernel.most).flat_map(|count| (0..count).map(move |lane| (count, lane)))
             {
                 // One bit, of one lane, of one kernel, with one number of lanes.
-                let wrong = |running: &Kernel, lanes: &mut [Lane]| {
-                    run(running, lanes);
-                    if ptr::eq(running, &kernels(instructions)[at]) && lanes.len() == count {
-                        lanes[lane].state[(count + lane) % 8] ^= 1 << (7 * lane + count);
-                    }
-                };
-                let passed = self_test::first_that_passes([instructions].into_iter(), wrong);
-                assert!(passed == Instructions::NONE, "lane {lane} of {count}");
+                for of_mac in [false, true] {
+                    let wrong = |running: &Kernel, lanes: &mut [Lane], outer: Option<Outer<'_>>| {
+                        run(running, lanes, outer);
+                        let is_at = ptr::eq(running, &kernels(instructions)[at]);
+                        if is_at && lanes.len() == count && outer.is_some() == of_mac {
+                            let (word, bit) = ((count + lane) % 8, (7 * lane + count) % 64);
+                            lanes[lane].state[word] ^= u64::from(!of_mac) << bit;
+                            lanes[lane].block[word][bit / 8] ^= u8::from(of_mac) << (bit % 8);
+                        }
+                    };
+                    let passed = self_test::first_that_passes([instructions].into_iter(), wrong);
+                    assert!(passed == Instructions::NONE, "lane {lane} of {count}, {of_mac}");
+                }
             }
         }
     }
@@ -147,13 +192,93 @@ fn instructions_gone_wrong_are_replaced_by_others_or_by_none() {
     let all: Vec<_> = available().collect();
     for count in 0..=all.len() {
         let broken: Vec<_> = all[..count].iter().flat_map(|found| kernels(*found)).collect();
-        let wrong = |kernel: &Kernel, lanes: &mut [Lane]| {
-            run(kernel, lanes);
+        let wrong = |kernel: &Kernel, lanes: &mut [Lane], outer: Option<Outer<'_>>| {
+            run(kernel, lanes, outer);
             if broken.iter().any(|broken| ptr::eq(*broken, kernel)) {
-                lanes[0].state[0] = 0;
+                (lanes[0].state[0], lanes[0].block[0]) = (0, [0; 8]);
             }
         };
         let passed = self_test::first_that_passes(available(), wrong);
         assert!(passed == all.get(count).copied().unwrap_or(Instructions::NONE));
+    }
+}
+
+/// Neither the states of a key nor the key itself: what lanes hashed is gone from the stack, spilled vectors too.
+///
+/// A build that is not optimised moves every value through the stack. `tools/constant-time.sh` runs this in one that is.
+#[cfg(all(target_os = "linux", lanes_avx2))]
+#[test]
+#[cfg_attr(debug_assertions, ignore = "for optimised builds")]
+fn nothing_of_a_key_is_left_on_the_stack() {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    const DEPTH: usize = 64 * 1024;
+    let memory = File::open("/proc/self/mem").unwrap();
+    let mut below = vec![0; DEPTH];
+    // How many of these words lie in the stack below this frame.
+    let mut found = |words: &[u64]| {
+        let here = ptr::from_ref(&memory).addr();
+        memory.read_exact_at(&mut below, (here - DEPTH) as u64).unwrap();
+        let lies = |word: &u64| {
+            below.chunks_exact(8).any(|bytes| {
+                [word.to_ne_bytes(), word.swap_bytes().to_ne_bytes()]
+                    .contains(&bytes.try_into().unwrap())
+            })
+        };
+        words.iter().filter(|word| lies(word)).count()
+    };
+
+    // What is searched for is not to be found in the search.
+    let secret: Vec<u8> = (0..48).map(|at| 151_u8.wrapping_mul(at) ^ 0x5a).collect();
+    let of_secret = |pad: u8| {
+        let words = secret.chunks_exact(8).map(move |word| {
+            let word: Vec<_> = word.iter().map(|byte| byte ^ pad).collect();
+            u64::from_be_bytes(word.try_into().unwrap())
+        });
+        words.collect::<Vec<_>>()
+    };
+    for algorithm in [HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
+        let keys = HmacKey::several(algorithm, [&secret[..]; 3]).map(Box::new);
+        if in_use() != Instructions::NONE {
+            for pad in [0, 0x36, 0x5c] {
+                assert_eq!(found(&of_secret(pad)), 0, "{pad:#x}");
+            }
+        }
+        let states = keys[0].sha512_states().unwrap();
+        let mut digest = Box::new(Lane { state: states[0], ..Lane::EMPTY });
+        digest.block[..5].fill([7; 8]);
+        (digest.block[5][0], digest.block[15]) = (0x80, (8 * (128 + 40_u64)).to_be_bytes());
+        sha::compress_512(&mut digest.state, &digest.block);
+        let states = states.as_flattened();
+        for instructions in available() {
+            for count in 2..=AT_ONCE {
+                make(instructions, &keys[0], count);
+                assert_eq!(found(states), 0, "{count} by {:?}", instructions.name());
+                make(instructions, &keys[0], count);
+                assert_eq!(found(&digest.state[..6]), 0, "{count} by {:?}", instructions.name());
+            }
+        }
+        // That it would have been seen.
+        leave(states);
+        assert_ne!(found(states), 0);
+    }
+
+    #[inline(never)]
+    fn make(instructions: Instructions, key: &HmacKey, count: usize) {
+        let mut outs = vec![[0; 64]; count];
+        let mut jobs = Jobs::new();
+        for out in &mut outs {
+            let out = &mut out[..key.algorithm().output_len()];
+            jobs.push(Job::new(key, [&[7; 40], &[]], &[], &[], out));
+        }
+        jobs.run_with(instructions);
+    }
+
+    #[inline(never)]
+    fn leave(words: &[u64]) {
+        let mut room = [0; 512];
+        room[..words.len()].copy_from_slice(words);
+        std::hint::black_box(&mut room);
     }
 }

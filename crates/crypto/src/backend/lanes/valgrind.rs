@@ -7,8 +7,10 @@
 use core::arch::asm;
 use core::hint::black_box;
 
-use super::{Lane, available, kernels, run};
-use crate::{Expansion, HashAlgorithm, HmacKey, Mac, Prk, Tls12Prf, expand_several, macs};
+use super::{Lane, Outer, available, kernels, run};
+use crate::{
+    Expansion, Hash, HashAlgorithm, HashBeside, HmacKey, Mac, Prk, Tls12Prf, expand_several, macs,
+};
 
 const RUNNING_ON_VALGRIND: usize = 0x1001;
 const COUNT_ERRORS: usize = 0x1201;
@@ -56,7 +58,11 @@ fn nothing_depends_on_what_is_hashed() {
         for count in 1..=kernel.most {
             let mut lanes = vec![Lane::EMPTY; count];
             mark(MAKE_UNDEFINED, &mut lanes);
-            run(kernel, &mut lanes);
+            run(kernel, &mut lanes, None);
+            let mut outer = [[1; 8]; 8];
+            mark(MAKE_UNDEFINED, &mut outer);
+            let states = outer.each_ref();
+            run(kernel, &mut lanes, Some(Outer { states: &states[..count], words: 6 }));
             mark(MAKE_DEFINED, &mut lanes);
         }
         kernels_seen += 1;
@@ -79,6 +85,18 @@ fn nothing_depends_on_what_is_hashed() {
         let prk = Prk::from_bytes(algorithm, &secret);
         let mut all = out.each_mut().map(|out| Expansion { prk: &prk, info: &parts, out });
         expand_several(&mut all, &mut []);
+        let (mut long, mut running) = ([3_u8; 1500], Hash::new(algorithm));
+        mark(MAKE_UNDEFINED, &mut long);
+        let mut beside = HashBeside::new(&mut running, &long);
+        let mut made = beside.mac::<64>(&keys[0], &[&message[..48]]);
+        for _ in 0..2 {
+            let keys = beside.keys(algorithm, [made.as_bytes(), &secret]);
+            made = beside.mac::<64>(&keys[0], &[&message[..20]]);
+            let [expanded] = beside.expand::<64, 1>(&prk, [[made.as_bytes(), b"info"]]);
+            made = expanded;
+        }
+        beside.finish();
+        drop(black_box((running.finish(), made)));
         let prf = Tls12Prf::new(algorithm, &secret);
         let [first, second, ..] = &mut out;
         let mut beside = prf.begin(b"label", &parts, second);

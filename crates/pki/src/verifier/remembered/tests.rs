@@ -35,7 +35,7 @@ impl Counting {
     }
 }
 
-impl SignatureVerificationAlgorithm for Counting {
+impl SignatureVerificationAlgorithm for &Counting {
     fn verify_signature(&self, _: &[u8], _: &[u8], sig: &[u8]) -> Result<(), InvalidSignature> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if sig.first() == Some(&self.good) { Ok(()) } else { Err(InvalidSignature) }
@@ -148,7 +148,7 @@ fn a_revocation_list_is_never_remembered() {
 #[test]
 fn two_memories_name_one_signature_differently() {
     let algorithm = Counting::new();
-    let name = |memory: &VerifiedSignatures| memory.name(&algorithm, b"key", b"message", b"good");
+    let name = |memory: &VerifiedSignatures| memory.name(&&algorithm, b"key", b"message", b"good");
     let (one, other) = (VerifiedSignatures::new().unwrap(), VerifiedSignatures::new().unwrap());
     assert_eq!(name(&one), name(&one));
     assert_ne!(name(&one), name(&other));

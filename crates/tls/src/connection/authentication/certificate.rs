@@ -131,7 +131,14 @@ impl<'c> Asked<'c> {
         let CertificateVerify { algorithm, signature } = CertificateVerify::parse(body)?;
         let content = content_to_sign(self.side, transcript);
         let version = ProtocolVersion::TLS1_3;
-        verify_signature(shown, algorithm, version, self.schemes, &content, signature)?;
+        verify_signature(
+            || shown.public_key(),
+            algorithm,
+            version,
+            self.schemes,
+            &content,
+            signature,
+        )?;
         Ok(algorithm)
     }
 }

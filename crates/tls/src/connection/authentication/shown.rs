@@ -3,6 +3,8 @@
 //! Must not know: which message carries it, and who judges it. Next: [`super::certificate`],
 //! `handshake/identity.rs`.
 
+use core::borrow::Borrow;
+
 use pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::{CryptoError, PublicKey};
 use tercel_pki::RefusalReason;
@@ -83,9 +85,9 @@ impl Shown {
     }
 }
 
-/// Checks a peer's signature, whose scheme must be among `offered`.
-pub(crate) fn verify_signature(
-    signer: &Shown,
+/// Checks a peer's signature, whose scheme must be among `offered`, by the key that `signer` gives.
+pub(crate) fn verify_signature<K: Borrow<PublicKey>>(
+    signer: impl FnOnce() -> Result<K, Error>,
     scheme: SignatureScheme,
     version: ProtocolVersion,
     offered: &[SignatureScheme],
@@ -96,7 +98,8 @@ pub(crate) fn verify_signature(
     if !offered.contains(&scheme) {
         return Err(Peer::WrongSignatureScheme.into());
     }
-    let key = signer.public_key()?;
+    let key = signer()?;
+    let key = key.borrow();
     let algorithm = scheme::algorithm(scheme).ok_or(Peer::WrongSignatureScheme)?;
     if !scheme::usable(scheme, key.kind(), version) {
         return Err(Peer::WrongSignatureScheme.into());

@@ -22,7 +22,7 @@ use crate::handshake::hello::group;
 use crate::handshake::identity::Shown;
 use crate::handshake::log::SecretLog;
 use crate::handshake::signature;
-use crate::handshake::tls13::server::bad_share;
+use crate::handshake::tls13::server_hello::bad_share;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::suite::{Authentication, Suite};
@@ -163,7 +163,14 @@ pub(crate) async fn receive_verify(
     let verify = CertificateVerify::parse(message.body())?;
     let content = transcript.take_messages();
     let version = ProtocolVersion::TLS1_2;
-    verify_signature(client, verify.algorithm, version, offered, &content, verify.signature)?;
+    verify_signature(
+        || client.public_key(),
+        verify.algorithm,
+        version,
+        offered,
+        &content,
+        verify.signature,
+    )?;
     transcript.add(message.bytes());
     Ok(verify.algorithm)
 }

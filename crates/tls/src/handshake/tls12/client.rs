@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::SharedSecret;
+use tercel_crypto::{PublicKey, SharedSecret};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
     CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
@@ -113,12 +113,11 @@ pub(crate) fn full(
         let (randoms, facts, transcript) =
             (&begun.randoms, &mut begun.facts, &mut begun.transcript);
         let extended = facts.extended_main_secret;
-        let mut shown = receive_certificate(flow, config, facts, suite, transcript).await?;
+        let (mut shown, key) = receive_certificate(flow, config, facts, suite, transcript).await?;
         shown.ocsp_requested = config.request_ocsp;
         shown.signed_certificate_timestamps = promised.timestamps;
         let message = receive_status(flow, promised.status, &mut shown, transcript).await?;
-        let (group, shared, share, scheme) =
-            receive_key_exchange(config, &message, &shown, randoms)?;
+        let (group, shared, share, scheme) = receive_key_exchange(config, &message, key, randoms)?;
         transcript.add(message.bytes());
         drop(message);
         facts.group = Some(group);
@@ -257,14 +256,14 @@ fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> RecordLimits {
     record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))
 }
 
-/// The server's chain, whose key must fit the suite. RFC 5246 7.4.2
+/// The server's chain, and its key, which must fit the suite. RFC 5246 7.4.2
 async fn receive_certificate(
     flow: &mut Flow,
     config: &ClientConfig,
     facts: &Facts,
     suite: &'static Suite,
     transcript: &mut Transcript,
-) -> Result<Shown, Error> {
+) -> Result<(Shown, PublicKey), Error> {
     let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
     certificate_type::check_server(config, facts)?;
     let shown = auth::shown(&message, Side::Server, facts.server_certificate_type)?
@@ -278,7 +277,7 @@ async fn receive_certificate(
         return Err(Peer::WrongCertificateType.into());
     }
     transcript.add(message.bytes());
-    Ok(shown)
+    Ok((shown, key))
 }
 
 /// The stapled status, if the server sends the one it promised, and the message after it. RFC 6066 8
@@ -303,7 +302,7 @@ async fn receive_status(
 fn receive_key_exchange(
     config: &ClientConfig,
     message: &Message,
-    server: &Shown,
+    server: PublicKey,
     randoms: &Randoms,
 ) -> Result<(NamedGroup, SharedSecret, Few<u8, { auth::MAX_SHARE }>, SignatureScheme), Error> {
     let parsed = ServerKeyExchange::parse(message.body())?;
@@ -314,7 +313,14 @@ fn receive_key_exchange(
     let content = auth::signed_params(randoms, &parsed.params);
     let offered = &config.common.signature_schemes;
     let version = ProtocolVersion::TLS1_2;
-    verify_signature(server, parsed.algorithm, version, offered, &content, parsed.signature)?;
+    verify_signature(
+        || Ok(server),
+        parsed.algorithm,
+        version,
+        offered,
+        &content,
+        parsed.signature,
+    )?;
     let (shared, share) = auth::respond(group, parsed.params.public)?;
     Ok((group, shared, share, parsed.algorithm))
 }

@@ -11,7 +11,7 @@ use tercel_wire::{
 };
 
 use super::auth::{self, Randoms};
-use super::client::Begun;
+use super::client;
 use crate::config::client::ClientConfig;
 use crate::config::policy::Policy;
 use crate::config::server::ServerConfig;
@@ -22,11 +22,13 @@ use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
 use crate::handshake::hello::{Outcome, certificate_type, negotiate};
 use crate::handshake::log::SecretLog;
+use crate::handshake::record_limits::RecordLimits;
 use crate::handshake::resumption::Found;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{client_session, resumption};
+use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
+use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, VerifyData};
 use crate::session::client_store::ClientSessionKey;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
@@ -72,79 +74,98 @@ fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Option<&'h [u8]>
     }
 }
 
-/// A server's abbreviated handshake.
-#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-pub(crate) fn serve<'h>(
-    flow: &'h mut Flow,
-    config: &'h ServerConfig,
-    hello: &'h ClientHello<'h>,
-    message: &'h [u8],
+/// A server's abbreviated handshake that has come to the client's answer.
+pub(super) struct Begun {
+    read_keys: Keys,
+    /// What the client's Finished has to say.
+    expected: VerifyData,
+    facts: Facts,
+    exporter: Exporter12,
+    limits: RecordLimits,
+}
+
+/// A server's abbreviated handshake up to its Finished. The hello is given with its message. RFC 5246 7.3
+pub(super) fn begin(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    (hello, message): (&ClientHello<'_>, &[u8]),
     found: Found,
     server_random: [u8; 32],
     secure_renegotiation: bool,
-) -> impl Future<Output = Result<(), Error>> + Send + 'h {
+) -> Result<Begun, Error> {
+    let Found { mut session, is_stored, is_elsewhere, .. } = found;
+    if let Some(id) = named(hello, config).filter(|_| is_stored || is_elsewhere) {
+        // From here on the session is this connection's too. RFC 5246 7.2.2
+        let value = is_stored.then_some(&*session);
+        resumption::forget_on_alert(flow, config, value, id)?;
+    }
+    let suite = session.suite;
+    let alpn = negotiate::alpn(hello, config)?;
+    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
+    facts.resumed = true;
+    facts.group = session.group;
+    facts.alpn = alpn.map(<[u8]>::to_vec);
+    // What came out of a ticket is nobody else's.
+    facts.server_name = match Arc::get_mut(&mut session) {
+        Some(session) => session.server_name.take(),
+        None => session.server_name.clone(),
+    };
+    facts.extended_main_secret = session.extended;
+    facts.secure_renegotiation = secure_renegotiation;
+    facts.server_certificate_type = session.server_certificate_type();
+    let randoms = Randoms { client: *hello.random, server: server_random };
+    let mut transcript = Transcript::new(suite.hash);
+    transcript.add(message);
+    let formats = [EcPointFormat::UNCOMPRESSED];
+    let answer = ServerHello {
+        legacy_version: ProtocolVersion::TLS1_2,
+        random: &randoms.server,
+        // Given back: the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
+        session_id_echo: hello.session_id,
+        cipher_suite: suite.code,
+        compression_method: CompressionMethod::NULL,
+        extensions: ServerHelloExtensions {
+            ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
+            alpn: alpn.map(ProtocolName),
+            server_certificate_type: certificate_type::answers(hello, config, &facts).0,
+            extended_master_secret: session.extended.then_some(()),
+            record_size_limit: super::server::our_limit(config, hello),
+            renegotiation_info: secure_renegotiation.then_some(&[]),
+            ..Default::default()
+        },
+    };
+    flow.send(&answer, &mut transcript)?;
+    let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+    let of_ticket;
+    let main = if is_stored {
+        session.main_secret()
+    } else {
+        // Not met a second time.
+        of_ticket = MainSecret12::resumed(suite, session.secret.duplicate());
+        &of_ticket
+    };
+    log.log("CLIENT_RANDOM", main.as_bytes());
+    let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, expected) =
+        auth::abbreviated(main, &randoms, &mut transcript);
+    auth::send_finished(flow, write_keys, &verify_data, None)?;
+    session.tell(&mut facts);
+    let extended = facts.extended_main_secret;
+    let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
+    let limits = super::server::limits(config, hello);
+    Ok(Begun { read_keys, expected, facts, exporter, limits })
+}
+
+/// From the client's answer on.
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(super) fn complete<'f>(
+    flow: &'f mut Flow,
+    config: &'f ServerConfig,
+    begun: Begun,
+) -> impl Future<Output = Result<(), Error>> + Send + 'f {
     async move {
-        let Found { mut session, is_stored, is_elsewhere, .. } = found;
-        if let Some(id) = named(hello, config).filter(|_| is_stored || is_elsewhere) {
-            // From here on the session is this connection's too. RFC 5246 7.2.2
-            let value = is_stored.then_some(&*session);
-            resumption::forget_on_alert(flow, config, value, id)?;
-        }
-        let suite = session.suite;
-        let alpn = negotiate::alpn(hello, config)?;
-        let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
-        facts.resumed = true;
-        facts.group = session.group;
-        facts.alpn = alpn.map(<[u8]>::to_vec);
-        // What came out of a ticket is nobody else's.
-        facts.server_name = match Arc::get_mut(&mut session) {
-            Some(session) => session.server_name.take(),
-            None => session.server_name.clone(),
-        };
-        facts.extended_main_secret = session.extended;
-        facts.secure_renegotiation = secure_renegotiation;
-        facts.server_certificate_type = session.server_certificate_type();
-        let randoms = Randoms { client: *hello.random, server: server_random };
-        let mut transcript = Transcript::new(suite.hash);
-        transcript.add(message);
-        let formats = [EcPointFormat::UNCOMPRESSED];
-        let answer = ServerHello {
-            legacy_version: ProtocolVersion::TLS1_2,
-            random: &randoms.server,
-            // Given back: the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
-            session_id_echo: hello.session_id,
-            cipher_suite: suite.code,
-            compression_method: CompressionMethod::NULL,
-            extensions: ServerHelloExtensions {
-                ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::of(&formats)),
-                alpn: alpn.map(ProtocolName),
-                server_certificate_type: certificate_type::answers(hello, config, &facts).0,
-                extended_master_secret: session.extended.then_some(()),
-                record_size_limit: super::server::our_limit(config, hello),
-                renegotiation_info: secure_renegotiation.then_some(&[]),
-                ..Default::default()
-            },
-        };
-        flow.send(&answer, &mut transcript)?;
-        let log = SecretLog::new(config.common.key_log.clone(), hello.random);
-        let of_ticket;
-        let main = if is_stored {
-            session.main_secret()
-        } else {
-            // Not met a second time.
-            of_ticket = MainSecret12::resumed(suite, session.secret.duplicate());
-            &of_ticket
-        };
-        log.log("CLIENT_RANDOM", main.as_bytes());
-        let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, expected) =
-            auth::abbreviated(main, &randoms, &mut transcript);
-        auth::send_finished(flow, write_keys, &verify_data, None)?;
-        auth::receive_finished(flow, read_keys, &expected, None).await?;
-        flow.order(super::server::limits(config, hello))?;
-        session.tell(&mut facts);
-        let extended = facts.extended_main_secret;
-        let exporter = Exporter12::new(main, randoms.client, randoms.server, extended);
-        flow.connect(Established::tls12(facts, exporter, &config.common))
+        auth::receive_finished(flow, begun.read_keys, &begun.expected, None).await?;
+        flow.order(begun.limits)?;
+        flow.connect(Established::tls12(begun.facts, begun.exporter, &config.common))
     }
 }
 
@@ -239,7 +260,7 @@ pub(crate) fn resume(
     config: Arc<ClientConfig>,
     to: ClientSessionKey,
     mut session: Box<Session>,
-    mut begun: Begun,
+    mut begun: client::Begun,
 ) -> impl Future<Output = Outcome> + Send {
     async move {
         let (flow, config) = (&mut flow, &*config);

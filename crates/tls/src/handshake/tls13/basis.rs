@@ -29,8 +29,8 @@ pub(super) struct Basis {
     pub(super) ticket_age_skew: Option<i32>,
 }
 
-/// Chooses it: what the client offers and we accept, or else a credential. `transcript` goes as far as binders
-/// are over. RFC 9846 4.3.11
+/// Chooses it: what the client offers and we accept, or else a credential. `partial` is what binders are over; `transcript`
+/// goes as far as before it, and to its end afterwards. RFC 9846 4.3.11
 #[allow(clippy::too_many_arguments)]
 pub(super) async fn choose_basis(
     flow: &mut Flow,
@@ -39,12 +39,19 @@ pub(super) async fn choose_basis(
     hello: &ClientHello<'_>,
     suite: &'static Suite,
     transcript: &mut Transcript,
+    mut partial: &[u8],
     external: Option<&Arc<PreSharedKey>>,
     alpn: Option<&[u8]>,
     retried: bool,
 ) -> Result<Basis, Error> {
-    let accepted = resumption::accept(flow, config, hello, suite, transcript, external);
-    let Some(accepted) = accepted.await? else {
+    let accepted =
+        resumption::accept(flow, config, hello, suite, transcript, &mut partial, external);
+    let accepted = accepted.await?;
+    // Nothing was accepted, so that it was not needed.
+    if !partial.is_empty() {
+        transcript.add(partial);
+    }
+    let Some(accepted) = accepted else {
         if config.only_pre_shared_keys {
             return Err(Peer::UnknownPreSharedKey.into());
         }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
     CertificateRequest, CertificateType, DecodeError, EncryptedExtensions, EndOfEarlyData,
-    ExtensionType, Finished, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello,
-    ServerKeyShare,
+    ExtensionType, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
 };
 
 use super::auth::{self, Asked, Received, Wishes};
-use super::secrets::{Application, application, handshake_keys};
+use super::secrets::{Application, End, application, handshake_keys};
 use super::settle::settle;
 use crate::config::client::ClientConfig;
 use crate::config::credential::Credential;
@@ -90,6 +89,7 @@ pub(crate) fn handshake(
         }
         let HandshakeKeys { client, server, client_finished, server_finished, main } =
             handshake_keys(secret, &mut transcript, &log);
+        let mut end = End::Open { client_finished, main };
         flow.install_read(server)?;
         // Behind early data, if there is any.
         let mut client = Some(client);
@@ -126,9 +126,10 @@ pub(crate) fn handshake(
         })?;
 
         let accepted = facts.early_data == EarlyData::Accepted;
-        let alone = (!accepted && request.is_none()).then_some(&client_finished);
-        let Application { client: write_keys, server: read_keys, exporter, client_verify_data } =
-            application(&main, alone, &mut transcript, &log);
+        let follows = !accepted && request.is_none();
+        let resumption = config.resumption.store.is_some();
+        let Application { client: write_keys, server: read_keys, exporter } =
+            application(&mut end, follows, resumption, &mut transcript, &log)?;
         // The server has said all it says under handshake keys.
         flow.install_read(read_keys)?;
         if let Some(keys) = client {
@@ -141,13 +142,7 @@ pub(crate) fn handshake(
             facts.own_signature_scheme =
                 authenticate(flow, config, &mut transcript, request, kind).await?;
         }
-        match client_verify_data {
-            Some(made) => flow.send(&Finished { verify_data: made.as_bytes() }, &mut transcript)?,
-            None => {
-                let verify_data = client_finished.verify_data(&transcript.digest());
-                flow.send(&Finished { verify_data: &verify_data }, &mut transcript)?;
-            }
-        }
+        end.send(flow, &mut transcript)?;
         flow.install_write(write_keys)?;
         // After an external key there is nothing to be asked for. RFC 9846 4.4.2
         facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
@@ -155,7 +150,7 @@ pub(crate) fn handshake(
         let answering = facts.post_handshake_auth.then(|| {
             HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type)
         });
-        let secret = || main.resumption_secret(&transcript.digest());
+        let secret = || end.into_resumption_secret(&mut transcript);
         let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
         flow.connect(Established {
             facts,

@@ -1,50 +1,124 @@
 //! The public random values of a server's handshake.
 //!
-//! Must not know: keys, which come from the generator directly. Next: [`super::server`].
+//! Must not know: keys, whose randomness `tercel_crypto` draws where it makes them. Next: [`super::server_hello`].
 
 use super::resumption::MAX_TICKETS;
+use crate::config::server::ServerConfig;
 use crate::error::{Error, Local};
+use crate::handshake::few::Few;
+use crate::handshake::resumption::{NAME, Name};
 
 /// All public values that are random.
 pub(super) struct Fresh {
     pub(super) random: [u8; 32],
-    /// What obfuscates the ages of this handshake's tickets. RFC 9846 4.7.1
-    pub(super) age_adds: AgeAdds,
+    pub(super) for_tickets: ForTickets,
 }
 
-/// One for each ticket that there can be.
-pub(super) type AgeAdds = [u32; MAX_TICKETS as usize];
+/// What the tickets of this handshake are to have that nobody could guess.
+pub(crate) struct ForTickets {
+    /// As they were drawn, one after the other.
+    bytes: Few<u8, INLINE>,
+    /// Whether they are names of sessions in a store, not sessions themselves.
+    named: bool,
+}
+
+/// The values of one ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ForTicket {
+    /// What obfuscates its age. RFC 9846 4.7.1
+    pub(super) age_add: u32,
+    /// What its session is called in a store.
+    pub(super) name: Option<Name>,
+}
 
 impl Fresh {
     /// One call for all of them: the generator costs by the call.
-    pub(super) fn draw() -> Result<Self, Error> {
-        let mut drawn = [0_u8; 32 + 4 * MAX_TICKETS as usize];
-        tercel_crypto::fill_random(&mut drawn)?;
-        let (random, rest) = drawn.split_first_chunk::<32>().ok_or(Local::Encode)?;
-        let mut age_adds = [0; MAX_TICKETS as usize];
-        for (age_add, bytes) in age_adds.iter_mut().zip(rest.chunks_exact(4)) {
-            *age_add = bytes.first_chunk().copied().map_or(0, u32::from_be_bytes);
-        }
-        Ok(Self { random: *random, age_adds })
+    pub(super) fn draw(config: &ServerConfig, tickets: u8) -> Result<Self, Error> {
+        let named = config.resumption.store.is_some();
+        let wanted = usize::from(tickets.min(MAX_TICKETS)).saturating_mul(each(named));
+        let mut room = [0_u8; RANDOM + MAX_TICKETS as usize * (AGE_ADD + NAME)];
+        let drawn = room.get_mut(..RANDOM.saturating_add(wanted)).ok_or(Local::Encode)?;
+        tercel_crypto::fill_random(drawn)?;
+        let (random, bytes) = drawn.split_first_chunk().ok_or(Local::Encode)?;
+        let for_tickets = ForTickets { bytes: Few::joined(0, &[bytes]), named };
+        Ok(Self { random: *random, for_tickets })
     }
 }
 
+impl ForTickets {
+    /// For one ticket after the other, as many as there are to be.
+    pub(super) fn iter(&self) -> impl Iterator<Item = ForTicket> {
+        self.bytes.chunks_exact(each(self.named)).filter_map(|values| {
+            let (age_add, name) = values.split_first_chunk()?;
+            Some(ForTicket { age_add: u32::from_be_bytes(*age_add), name: name.try_into().ok() })
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// How many bytes one ticket wants.
+fn each(named: bool) -> usize {
+    if named { AGE_ADD + NAME } else { AGE_ADD }
+}
+
+const RANDOM: usize = 32;
+const AGE_ADD: usize = 4;
+
+/// Those of two tickets with names, as many as a server gives out unless it is told otherwise.
+const INLINE: usize = 2 * (AGE_ADD + NAME);
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tercel_crypto::HashAlgorithm;
+
     use super::*;
+    use crate::config::policy::Policy;
+    use crate::config::pre_shared_key::PreSharedKey;
+    use crate::config::server::ServerConfigBuilder;
+    use crate::session::store::MemoryStore;
 
     #[test]
     fn no_value_is_drawn_twice() {
-        let draws = [Fresh::draw().unwrap(), Fresh::draw().unwrap()];
-        let halves = draws.iter().flat_map(|draw| draw.random.chunks_exact(16));
-        let mut halves: Vec<_> = halves.collect();
-        halves.sort_unstable();
-        halves.dedup();
-        assert_eq!(halves.len(), 4);
-        // Of 20 numbers two are the same in one of twenty million runs.
-        let mut age_adds: Vec<_> = draws.iter().flat_map(|draw| draw.age_adds).collect();
-        age_adds.sort_unstable();
-        age_adds.dedup();
-        assert_eq!(age_adds.len(), 2 * usize::from(MAX_TICKETS));
+        let stored = || Policy::Here(Arc::new(MemoryStore::new(1)) as _);
+        let with_store = ServerConfig::builder().session_store(stored());
+        for (builder, named) in [(ServerConfig::builder(), false), (with_store, true)] {
+            let config = build(builder);
+            let draws = [(); 2].map(|()| Fresh::draw(&config, MAX_TICKETS).unwrap());
+            let mut halves: Vec<_> =
+                draws.iter().flat_map(|draw| draw.random.chunks_exact(16)).collect();
+            let all = || draws.iter().flat_map(|draw| draw.for_tickets.iter());
+            let names: Vec<_> = all().filter_map(|ticket| ticket.name).collect();
+            assert_eq!(names.len(), if named { 20 } else { 0 });
+            halves.extend(names.iter().flat_map(|name| name.chunks_exact(16)));
+            let drawn = halves.len();
+            halves.sort_unstable();
+            halves.dedup();
+            assert_eq!(halves.len(), drawn);
+            // Of 20 numbers two are the same in one of twenty million runs.
+            let mut age_adds: Vec<_> = all().map(|ticket| ticket.age_add).collect();
+            age_adds.sort_unstable();
+            age_adds.dedup();
+            assert_eq!(age_adds.len(), 2 * usize::from(MAX_TICKETS));
+        }
+    }
+
+    #[test]
+    fn there_is_as_much_as_the_tickets_want() {
+        let config = build(ServerConfig::builder());
+        for tickets in 0..=MAX_TICKETS {
+            let fresh = Fresh::draw(&config, tickets).unwrap();
+            assert_eq!(fresh.for_tickets.iter().count(), usize::from(tickets));
+            assert_eq!(fresh.for_tickets.is_empty(), tickets == 0);
+        }
+    }
+
+    fn build(builder: ServerConfigBuilder) -> Arc<ServerConfig> {
+        let key = PreSharedKey::external(b"name", &[7; 32], HashAlgorithm::Sha256).unwrap();
+        builder.pre_shared_keys([key]).build().unwrap()
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Must not know: how sessions are kept. Next: `handshake/resumption.rs`.
 
+use core::mem;
 use std::sync::Arc;
 
 use pki_types::UnixTime;
@@ -11,6 +12,7 @@ use tercel_wire::{
     PskBinder, TlsFlags,
 };
 
+use super::fresh::{ForTicket, ForTickets};
 use crate::config::policy::Policy;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
@@ -19,7 +21,7 @@ use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, wrong_answer};
 use crate::handshake::hello::negotiate;
 use crate::handshake::question::{AdmitEarlyDataQuestion, Answer, Question};
-use crate::handshake::resumption::Found;
+use crate::handshake::resumption::{Found, Name};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{pre_shared_key, resumption};
 use crate::keys::suite::Suite;
@@ -39,14 +41,15 @@ pub(crate) struct Accepted {
 }
 
 /// The first of the client's keys that we know and that fits, its binder checked. `external` is the one
-/// from outside that was found before: its name is never tried as a ticket. `transcript` goes as far as binders
-/// are over.
+/// from outside that was found before: its name is never tried as a ticket. Binders are over `transcript` and
+/// `partial`, which is taken into it when it is needed.
 pub(crate) async fn accept(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     suite: &'static Suite,
     transcript: &mut Transcript,
+    partial: &mut &[u8],
     external: Option<&Arc<PreSharedKey>>,
 ) -> Result<Option<Accepted>, Error> {
     let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
@@ -57,8 +60,8 @@ pub(crate) async fn accept(
     let pairs = offered.identities.iter().zip(offered.binders.iter());
     for (index, (identity, binder)) in (0_u16..).zip(pairs.take(limits::MAX_PSK_IDENTITIES)) {
         if let Some(key) = external.filter(|key| key.identity() == identity.identity) {
-            let early = EarlySecret::new(suite, Some(key.secret()));
-            check_binder(&early, key.kind(), transcript, binder)?;
+            let psk = (key.kind(), key.secret());
+            let early = check_binder(suite, psk, transcript, partial, binder)?;
             return Ok(Some(Accepted { index, early, session: None, age_skew: 0 }));
         }
         let Some(left) = tries.checked_sub(1) else { continue };
@@ -72,8 +75,8 @@ pub(crate) async fn accept(
         {
             continue;
         }
-        let early = EarlySecret::new(suite, Some(session.secret.as_bytes()));
-        check_binder(&early, PskKind::Resumption, transcript, binder)?;
+        let psk = (PskKind::Resumption, session.secret.as_bytes());
+        let early = check_binder(suite, psk, transcript, partial, binder)?;
         // Only who has the key uses it up, and sets anyone to work.
         if (is_stored && !resumption::claim(config, identity.identity))
             || !resumption::still_trusted(flow, config, &session).await?
@@ -89,16 +92,20 @@ pub(crate) async fn accept(
 
 /// Only one binder is checked, that of the key which is chosen. RFC 9846 4.3.11
 fn check_binder(
-    early: &EarlySecret,
-    kind: PskKind,
+    suite: &'static Suite,
+    (kind, psk): (PskKind, &[u8]),
     transcript: &mut Transcript,
+    partial: &mut &[u8],
     binder: PskBinder<'_>,
-) -> Result<(), Error> {
-    let expected = early.binder(kind, &transcript.digest());
+) -> Result<EarlySecret, Error> {
+    let (early, key) = transcript.add_beside(mem::take(partial), |beside| {
+        EarlySecret::with_binder_key(suite, psk, kind, beside)
+    });
+    let expected = key.binder(&transcript.digest());
     if !tercel_crypto::constant_time_eq(&expected, binder.0) {
         return Err(Peer::BadBinder.into());
     }
-    Ok(())
+    Ok(early)
 }
 
 impl Accepted {
@@ -189,11 +196,11 @@ pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, fa
     }
 }
 
-/// Hands out tickets for the session that `template` describes, one for each of `age_adds`. RFC 9846 4.7.1
+/// Hands out tickets for the session that `template` describes, as many as were prepared. RFC 9846 4.7.1
 pub(crate) fn send_tickets(
     flow: &mut Flow,
     config: &ServerConfig,
-    age_adds: impl Iterator<Item = u32>,
+    prepared: &ForTickets,
     mut template: Session,
     secret: &ResumptionSecret,
     facts: &mut Facts,
@@ -203,20 +210,20 @@ pub(crate) fn send_tickets(
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();
-    let mut send = |nonce, age_add, psk| {
-        template.age_add = age_add;
+    let mut send = |nonce, values: ForTicket, psk| {
+        template.age_add = values.age_add;
         template.secret = psk;
-        send_ticket(flow, config, &template, nonce, facts)
+        send_ticket(flow, config, &template, nonce, values.name, facts)
     };
-    let mut tickets = (0_u8..).zip(age_adds);
+    let mut tickets = (0_u8..).zip(prepared.iter());
     // In pairs, whose keys are made at once.
-    while let Some((nonce, age_add)) = tickets.next() {
-        let Some((second, second_age_add)) = tickets.next() else {
-            send(nonce, age_add, secret.psk(&[nonce]))?;
+    while let Some((nonce, values)) = tickets.next() {
+        let Some((second, of_second)) = tickets.next() else {
+            send(nonce, values, secret.psk(&[nonce]))?;
             break;
         };
         let [psk, second_psk] = secret.psks([&[nonce], &[second]]);
-        if !send(nonce, age_add, psk)? || !send(second, second_age_add, second_psk)? {
+        if !send(nonce, values, psk)? || !send(second, of_second, second_psk)? {
             break;
         }
     }
@@ -229,9 +236,10 @@ fn send_ticket(
     config: &ServerConfig,
     session: &Session,
     nonce: u8,
+    name: Option<Name>,
     facts: &mut Facts,
 ) -> Result<bool, Error> {
-    let Some(ticket) = resumption::issue(config, session, facts) else { return Ok(false) };
+    let Some(ticket) = resumption::issue(config, session, name, facts) else { return Ok(false) };
     let message = NewSessionTicket {
         ticket_lifetime: session.lifetime,
         ticket_age_add: session.age_add,

@@ -4,11 +4,11 @@
 
 use std::sync::OnceLock;
 
-use tercel_crypto::{Digest, HmacKey, Prk, SharedSecret, ShortSecret};
+use tercel_crypto::{Digest, HashBeside, HmacKey, Prk, SharedSecret, ShortSecret};
 
 use super::exporter::ExporterSecret;
 use super::handshake::HandshakeSecret;
-use super::label::{Label, derive, derive_secrets};
+use super::label::{Label, derive, derive_beside, derive_secrets};
 use super::traffic::TrafficSecret;
 use crate::keys::constants::Constants;
 use crate::keys::suite::Suite;
@@ -28,6 +28,29 @@ impl EarlySecret {
     pub(crate) fn new(suite: &'static Suite, psk: Option<&[u8]>) -> Self {
         let prk = psk.map(|psk| Prk::extract_with(&Constants::of(suite.hash).zeros, psk));
         Self { prk, salt: OnceLock::new(), suite, goes_no_further: false }
+    }
+
+    /// With a pre-shared key, its binder's key and the salt of the next stage, while a hash takes in a hello beside: each step
+    /// but the last waits for the one before.
+    pub(crate) fn with_binder_key(
+        suite: &'static Suite,
+        psk: &[u8],
+        kind: PskKind,
+        beside: &mut HashBeside<'_>,
+    ) -> (Self, BinderKey) {
+        let (hash, constants) = (suite.hash, Constants::of(suite.hash));
+        let empty: &[u8] = &constants.empty;
+        let secret: ShortSecret = beside.mac(&constants.zeros, &[psk]);
+        let [prk] = beside.keys(hash, [secret.as_bytes()]).map(Prk::from_key);
+        let labels = [(kind.binder_label(), empty), (Label::DERIVED, empty)];
+        let [key, salt]: [ShortSecret; 2] = derive_beside(beside, &prk, labels);
+        let [key, salt] = beside.keys(hash, [key.as_bytes(), salt.as_bytes()]);
+        let [finished]: [ShortSecret; 1] =
+            derive_beside(beside, &Prk::from_key(key), [(Label::FINISHED, &[])]);
+        let [finished] = beside.keys(hash, [finished.as_bytes()]);
+        let early =
+            Self { prk: Some(prk), salt: OnceLock::from(salt), suite, goes_no_further: false };
+        (early, BinderKey(finished))
     }
 
     /// For a binder alone: the next stage will begin anew.
@@ -98,6 +121,16 @@ impl EarlySecret {
             }
         };
         HandshakeSecret::new(prk, self.suite)
+    }
+}
+
+/// What makes the binder of one pre-shared key. RFC 9846 4.3.11.2
+pub(crate) struct BinderKey(HmacKey);
+
+impl BinderKey {
+    /// The HMAC over a hello without its binders.
+    pub(crate) fn binder(&self, partial_hello: &Digest) -> Digest {
+        self.0.sign(&[partial_hello])
     }
 }
 

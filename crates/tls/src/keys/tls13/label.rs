@@ -3,7 +3,7 @@
 //!
 //! Must not know: which secret is derived. Next: [`super::early`], where the schedule begins.
 
-use tercel_crypto::{Expansion, Mac, Prk, Secret, SecretBytes, expand_several};
+use tercel_crypto::{Expansion, HashBeside, Mac, Prk, Secret, SecretBytes, expand_several};
 
 /// HKDF-Expand-Label, for a label of any length. RFC 9846 7.1
 pub(in crate::keys) fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
@@ -45,6 +45,17 @@ pub(super) fn derive_secrets<const LENGTH: usize, const N: usize>(
         });
         expand_labels(steps, &mut []);
     })
+}
+
+/// The same while a hash takes in a message beside.
+pub(super) fn derive_beside<const LENGTH: usize, const N: usize>(
+    beside: &mut HashBeside<'_>,
+    prk: &Prk,
+    derived: [(Label, &[u8]); N],
+) -> [SecretBytes<LENGTH>; N] {
+    let length = prk.hmac().algorithm().output_len();
+    let labels = derived.map(|(label, context)| HkdfLabel::new(length, label, context));
+    beside.expand(prk, labels.each_ref().map(HkdfLabel::parts))
 }
 
 /// One HKDF-Expand-Label of several.

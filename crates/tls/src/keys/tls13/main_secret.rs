@@ -8,7 +8,8 @@ use super::exporter::ExporterSecret;
 use super::handshake::FinishedKey;
 use super::label::{Label, Labelled, derive, expand_labels};
 use super::resumption::ResumptionSecret;
-use super::traffic::TrafficSecret;
+use super::traffic::{TrafficSecret, key_and_iv};
+use crate::keys::direction::WriteKey;
 use crate::keys::suite::Suite;
 
 /// The last stage: application data, exporters, resumption.
@@ -64,4 +65,30 @@ pub(crate) struct ApplicationSecrets {
     pub(crate) exporter: ExporterSecret,
     /// A secret until the client sends it.
     pub(crate) client_verify_data: Option<ShortSecret>,
+}
+
+impl ApplicationSecrets {
+    /// Key and IV of the client's direction and of the server's. With `finished`, the transcript hash of ClientHello to the
+    /// client's Finished, the resumption secret comes along; `main` is what this came of. RFC 9846 7.3, 7.1
+    pub(crate) fn write_keys(
+        &self,
+        main: &MainSecret,
+        finished: Option<&Digest>,
+    ) -> ([WriteKey; 2], Option<ResumptionSecret>) {
+        let Suite { hash, aead, .. } = *main.suite;
+        let secrets = [self.client.as_bytes(), self.server.as_bytes()];
+        let [client, server] = &Prk::several(hash, secrets);
+        let write = WriteKey::tls13_length(aead);
+        let lengths = [write, write, finished.map_or(0, |_| hash.output_len())];
+        let made = ShortSecret::several(lengths, |[of_client, of_server, out]| {
+            let [client_key, client_iv] = key_and_iv(client, aead, of_client);
+            let [server_key, server_iv] = key_and_iv(server, aead, of_server);
+            let context = finished.map(|digest| &**digest).unwrap_or_default();
+            let resumption = Labelled { prk: &main.prk, label: Label::RESUMPTION, context, out };
+            expand_labels([client_key, client_iv, server_key, server_iv, resumption], &mut []);
+        });
+        let [of_client, of_server, resumption] = made;
+        let keys = [of_client, of_server].map(|bytes| WriteKey::tls13(aead, bytes));
+        (keys, finished.map(|_| ResumptionSecret::new(hash, resumption)))
+    }
 }

@@ -2,19 +2,19 @@
 //!
 //! Must not know: tickets, but for their nonces. Next: `handshake/tls13/resumption.rs`.
 
-use tercel_crypto::{HashAlgorithm, Prk, Secret};
+use tercel_crypto::{HashAlgorithm, Prk, Secret, ShortSecret};
 
 use super::label::{Label, derive, derive_secrets};
 use crate::keys::suite::Suite;
 
 /// The secret behind the pre-shared keys of new tickets. RFC 9846 7.1
 pub(crate) struct ResumptionSecret {
-    secret: Secret,
+    secret: ShortSecret,
     hash: HashAlgorithm,
 }
 
 impl ResumptionSecret {
-    pub(super) fn new(hash: HashAlgorithm, secret: Secret) -> Self {
+    pub(super) fn new(hash: HashAlgorithm, secret: ShortSecret) -> Self {
         Self { secret, hash }
     }
 
@@ -25,7 +25,7 @@ impl ResumptionSecret {
     /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         let fits = bytes.len() == suite.hash.output_len();
-        fits.then(|| Self { secret: Secret::new(bytes), hash: suite.hash })
+        fits.then(|| Self { secret: ShortSecret::new(bytes), hash: suite.hash })
     }
 
     /// The key that goes with the ticket of this nonce. RFC 9846 4.7.1

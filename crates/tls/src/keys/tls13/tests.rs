@@ -2,7 +2,9 @@
 //!
 //! The published traces know SHA-256 only, and there nothing goes side by side.
 
-use tercel_crypto::{Digest, Hash, HashAlgorithm, HmacKey, KeyExchange, KeyExchangeAlgorithm};
+use tercel_crypto::{
+    Digest, Hash, HashAlgorithm, HashBeside, HmacKey, KeyExchange, KeyExchangeAlgorithm,
+};
 
 use super::{ApplicationSecrets, EarlySecret, HandshakeKeys, PskKind};
 use crate::keys::suite::{self, Suite};
@@ -76,8 +78,18 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
     let [one, other] = pairs;
     let shared = one.agree(other.public_share()).unwrap();
     let handshake_secret = mac(hash, &salt, shared.as_bytes());
+    // A server's, made beside a hello that is short, or of many blocks.
+    let beside = [5, 2000].into_iter().filter_map(|length| {
+        let (message, mut running) = (vec![7; length], Hash::new(hash));
+        let mut beside = HashBeside::new(&mut running, &message);
+        let made = EarlySecret::with_binder_key(suite, psk?, PskKind::Resumption, &mut beside);
+        beside.finish();
+        assert_eq!(running.finish(), over(&[&message]));
+        assert_eq!(*made.1.binder(&hello), *binder);
+        Some(made.0)
+    });
     // An external key that a client goes on with brings no salt.
-    for early in [early, EarlySecret::new(suite, psk)] {
+    for early in [early, EarlySecret::new(suite, psk)].into_iter().chain(beside) {
         let secrets = early.into_handshake(&shared).into_traffic_secrets(&hello);
         let client = derived(hash, &handshake_secret, "c hs traffic", &hello);
         let server = derived(hash, &handshake_secret, "s hs traffic", &hello);
@@ -108,8 +120,11 @@ fn check_keys(
         let made = main.application_secrets(&digest, alone);
         let verify_data = made.client_verify_data.as_ref().map(|made| made.as_bytes().to_vec());
         assert_eq!(verify_data, alone.map(|_| finished(client, &digest)));
+        let end = Hash::digest(hash, &[b"hello", b"server", b"client"]);
+        let ([client_key, server_key], resumption) = made.write_keys(main, alone.map(|_| &end));
+        let expected = alone.map(|_| derived(hash, &main_secret, "res master", &end));
+        assert_eq!(resumption.map(|made| made.as_bytes().to_vec()), expected);
         let ApplicationSecrets { client, server, exporter, .. } = made;
-        let [client_key, server_key] = client.write_keys(&server);
         for (secret, label, at_once) in
             [(client, "c ap traffic", client_key), (server, "s ap traffic", server_key)]
         {

@@ -49,17 +49,6 @@ impl TrafficSecret {
         WriteKey::tls13(self.aead, bytes)
     }
 
-    /// [`Self::write_key`] of this secret and of the other direction's.
-    pub(crate) fn write_keys(&self, other: &Self) -> [WriteKey; 2] {
-        let keys = [self.secret.as_bytes(), other.secret.as_bytes()];
-        let [one, two] = &Prk::several(self.hash, keys);
-        let made = ShortSecret::several([WriteKey::tls13_length(self.aead); 2], |[a, b]| {
-            let ([a, b], [c, d]) = (key_and_iv(one, self.aead, a), key_and_iv(two, self.aead, b));
-            expand_labels([a, b, c, d], &mut []);
-        });
-        made.map(|bytes| WriteKey::tls13(self.aead, bytes))
-    }
-
     /// What that key and IV protect.
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         let made = self.write_key();

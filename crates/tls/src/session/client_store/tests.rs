@@ -61,6 +61,37 @@ fn another_name_port_or_configuration_is_another_server() {
 }
 
 #[test]
+fn equal_keys_have_equal_hashes_and_each_part_tells_others_apart() {
+    use std::hash::BuildHasher;
+    let hasher = std::hash::RandomState::new();
+    let key = |name: &str, port, configuration| {
+        ClientSessionKey::new(name.to_owned().try_into().unwrap(), port, configuration)
+    };
+    let of_digest = |last| {
+        let mut digest = [7; 32];
+        digest[31] = last;
+        digest
+    };
+    // Names of more than one piece too.
+    for name in ["a.example", &format!("{0}.{0}.example", "b".repeat(PIECE)), "127.0.0.1", "::1"] {
+        let one = key(name, Some(443), of_digest(7));
+        let same = key(&name.to_uppercase(), Some(443), of_digest(7));
+        assert_eq!(one, same, "{name}");
+        assert_eq!(hasher.hash_one(&one), hasher.hash_one(&same), "{name}");
+        for other in [
+            key("other.example", Some(443), of_digest(7)),
+            key(name, Some(444), of_digest(7)),
+            key(name, None, of_digest(7)),
+            key(name, Some(443), of_digest(8)),
+        ] {
+            assert_ne!(one, other, "{name}");
+        }
+        assert_ne!(hasher.hash_one(&one), hasher.hash_one(key(name, None, of_digest(7))), "{name}");
+        assert_ne!(hasher.hash_one(&one), hasher.hash_one(key(name, Some(443), [8; 32])), "{name}");
+    }
+}
+
+#[test]
 fn a_name_is_the_same_in_either_case() {
     let store = filled(ClientMemoryStore::default(), &["A.example"]);
     assert!(store.take(&key("a.EXAMPLE"), at(1)).is_some());

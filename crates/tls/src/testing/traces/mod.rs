@@ -255,7 +255,7 @@ impl<'t> Play<'t> {
         let mut exported = [0; 32];
         exporter.export(b"label", b"context", &mut exported).unwrap();
         assert_eq!(exported, *steps::expanded(&of_label, "exporter", &steps::sha256(b"context")));
-        let [client_key, server_key] = client.write_keys(server);
+        let ([client_key, server_key], _) = made.write_keys(main, None);
         for (at_once, alone) in [(client_key, client.write_key()), (server_key, server.write_key())]
         {
             assert_eq!((at_once.key(), at_once.iv()), (alone.key(), alone.iv()));

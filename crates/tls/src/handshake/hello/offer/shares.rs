@@ -116,7 +116,7 @@ impl Offer {
 }
 
 fn bad_share(error: tercel_crypto::CryptoError) -> Error {
-    crate::handshake::tls13::server::bad_share(error)
+    crate::handshake::tls13::server_hello::bad_share(error)
 }
 
 /// The groups to send shares for at first.

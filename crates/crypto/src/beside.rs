@@ -1,0 +1,233 @@
+//! A running hash that takes in its blocks beside MACs.
+//!
+//! What it is for: where each MAC of a chain waits for the one before, lanes (`backend/lanes`) have room. A long public message that
+//! none of them waits for is hashed there, as far as the chain goes, and the rest of it afterwards. What it must not know: what is
+//! hashed. Where to look next: `side_by_side.rs` for MACs that do not wait for each other.
+//!
+//! Which way is taken depends on lengths and on the hash function, which everybody may know, and on nothing else.
+
+use crate::backend::lanes::{self, Instructions, Lane};
+use crate::{Hash, HashAlgorithm, HmacKey, Prk, SecretBytes};
+
+/// Bytes that a running hash is about to take in, while MACs are made.
+pub struct HashBeside<'h> {
+    hash: &'h mut Hash,
+    /// What is left of the bytes.
+    bytes: &'h [u8],
+    /// If the hash goes side by side with others.
+    running: Option<Running>,
+}
+
+struct Running {
+    instructions: Instructions,
+    state: [u64; 8],
+    blocks: u64,
+}
+
+impl<'h> HashBeside<'h> {
+    /// `bytes` are for `hash`, which has them once [`Self::finish`] was called.
+    #[must_use]
+    pub fn new(hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
+        let instructions = lanes::in_use();
+        let mut this = Self { hash, bytes, running: None };
+        // Three are the least that there ever are: a key's two pads, and this.
+        if lanes::pays(instructions, 3) && bytes.len() >= 2 * BLOCK {
+            let (lead, rest) = bytes.split_at(this.hash.to_boundary().unwrap_or_default());
+            if let Some(state) = this.hash.at_boundary(lead) {
+                (this.bytes, this.running) =
+                    (rest, Some(Running { instructions, state, blocks: 0 }));
+            }
+        }
+        this
+    }
+
+    /// The MAC of `parts`.
+    #[must_use]
+    pub fn mac<const LENGTH: usize>(
+        &mut self,
+        key: &HmacKey,
+        parts: &[&[u8]],
+    ) -> SecretBytes<LENGTH> {
+        let [mac] = self.macs([(key, parts)]);
+        mac
+    }
+
+    /// HKDF-Expand of `prk`, to as many bytes as its hash has, for each info. RFC 5869 2.3
+    #[must_use]
+    pub fn expand<const LENGTH: usize, const N: usize>(
+        &mut self,
+        prk: &Prk,
+        infos: [[&[u8]; 2]; N],
+    ) -> [SecretBytes<LENGTH>; N] {
+        let parts = infos.map(|[first, second]| [first, second, &[1]]);
+        self.macs(parts.each_ref().map(|parts| (prk.hmac(), parts.as_slice())))
+    }
+
+    /// HMAC keys. Each is what [`HmacKey::new`] gives.
+    #[must_use]
+    pub fn keys<const N: usize>(
+        &mut self,
+        algorithm: HashAlgorithm,
+        keys: [&[u8]; N],
+    ) -> [HmacKey; N] {
+        let fits = keys.iter().all(|key| key.len() <= BLOCK) && 2 * N < ROOM;
+        let start = Hash::new(algorithm).at_boundary(&[]);
+        let (Some(running), Some(start), true) = (&mut self.running, start, fits) else {
+            return HmacKey::several(algorithm, keys);
+        };
+        let mut room = [Lane::EMPTY; ROOM];
+        let pads = room.iter_mut().zip(keys.iter().flat_map(|key| [(key, 0x36), (key, 0x5c)]));
+        for (lane, (key, pad)) in pads {
+            lane.state = start;
+            let block = lane.block.as_flattened_mut();
+            block[..key.len()].copy_from_slice(key);
+            block.iter_mut().for_each(|byte| *byte ^= pad);
+        }
+        running.compress(&mut room[..=2 * N], &mut self.bytes);
+        let made = core::array::from_fn(|index| {
+            HmacKey::from_states(algorithm, [room[2 * index].state, room[2 * index + 1].state])
+        });
+        lanes::wipe(&mut room[..=2 * N]);
+        made
+    }
+
+    /// Takes in what is left.
+    pub fn finish(self) {
+        if let Some(Running { state, blocks, .. }) = self.running {
+            self.hash.go_on_from(&state, blocks);
+        }
+        self.hash.update(self.bytes);
+    }
+
+    fn macs<const LENGTH: usize, const N: usize>(
+        &mut self,
+        all: [(&HmacKey, &[&[u8]]); N],
+    ) -> [SecretBytes<LENGTH>; N] {
+        let lengths = all.map(|(key, _)| key.algorithm().output_len());
+        SecretBytes::several(lengths, |outs| {
+            let length = |parts: &[&[u8]]| parts.iter().map(|part| part.len()).sum::<usize>();
+            let fits = all.iter().all(|(key, parts)| {
+                key.sha512_states().is_some() && length(parts) + PADDING <= BLOCK
+            });
+            let (Some(running), true) = (&mut self.running, fits && N < ROOM) else {
+                let each = outs.into_iter().zip(all);
+                return each.for_each(|(out, (key, parts))| key.mac(&[parts], out));
+            };
+            let mut room = [Lane::EMPTY; ROOM];
+            let lanes = &mut room[..=N];
+            for (lane, (key, parts)) in lanes.iter_mut().zip(all) {
+                let Some([inner, _]) = key.sha512_states() else { continue };
+                lane.state = *inner;
+                write_message(lane.block.as_flattened_mut(), parts);
+            }
+            running.compress(lanes, &mut self.bytes);
+            for (lane, (key, _)) in lanes.iter_mut().zip(all) {
+                let Some([_, outer]) = key.sha512_states() else { continue };
+                for (word, bytes) in lane.state.iter().zip(&mut lane.block) {
+                    *bytes = word.to_be_bytes();
+                }
+                pad(lane.block.as_flattened_mut(), key.algorithm().output_len());
+                lane.state = *outer;
+            }
+            running.compress(lanes, &mut self.bytes);
+            for (lane, out) in lanes.iter().zip(outs) {
+                let words = lane.state.iter().flat_map(|word| word.to_be_bytes());
+                out.iter_mut().zip(words).for_each(|(place, byte)| *place = byte);
+            }
+            lanes::wipe(lanes);
+        })
+    }
+}
+
+impl Running {
+    /// Takes each lane's block into its state, but for the last one, which is ours if there is a whole block.
+    fn compress(&mut self, lanes: &mut [Lane], bytes: &mut &[u8]) {
+        let Some((last, others)) = lanes.split_last_mut() else { return };
+        let Some((block, rest)) = bytes.split_first_chunk::<BLOCK>() else {
+            return lanes::compress(self.instructions, others);
+        };
+        last.state = self.state;
+        last.block.as_flattened_mut().copy_from_slice(block);
+        lanes::compress(self.instructions, lanes);
+        if let Some(last) = lanes.last() {
+            self.state = last.state;
+        }
+        (*bytes, self.blocks) = (rest, self.blocks + 1);
+    }
+}
+
+/// The message's one block behind a padded key: `parts`, which leave room for the padding. FIPS 180-4 5.1.2
+fn write_message(block: &mut [u8], parts: &[&[u8]]) {
+    let mut end = 0;
+    for part in parts {
+        block[end..end + part.len()].copy_from_slice(part);
+        end += part.len();
+    }
+    pad(block, end);
+}
+
+/// Pads a message that ends here.
+fn pad(block: &mut [u8], end: usize) {
+    block[end..].fill(0);
+    block[end] = 0x80;
+    let bits = 8 * (BLOCK + end) as u128;
+    block[BLOCK - 16..].copy_from_slice(&bits.to_be_bytes());
+}
+
+const BLOCK: usize = 128;
+
+/// The bit that ends a message, and its length.
+const PADDING: usize = 1 + 16;
+
+/// Both pads of two keys, and the hash.
+const ROOM: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fill_random;
+
+    #[test]
+    fn each_value_is_what_it_is_alone_and_so_is_the_hash() {
+        let mut random = [0; 4096];
+        fill_random(&mut random).unwrap();
+        for algorithm in [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
+            let salt = HmacKey::new(algorithm, b"salt");
+            for before in [0, 1, 100, 127, 128, 129, 300] {
+                for length in [0, 1, 128, 255, 256, 257, 700, 1500, 3000] {
+                    let (before, message) = random.split_at(before);
+                    let mut hash = Hash::new(algorithm);
+                    hash.update(before);
+                    let mut beside = HashBeside::new(&mut hash, &message[..length]);
+                    // Longer than a block, so that it goes another way.
+                    for parts in [&[b"a".as_slice(), &random[..47]][..], &[&random[..200]], &[]] {
+                        let mac = beside.mac::<64>(&salt, parts);
+                        assert_eq!(mac.as_bytes(), salt.secret_tag(parts).as_bytes());
+                    }
+                    let keys: [&[u8]; 2] = [&random[..48], &random[5..133]];
+                    let made = beside.keys(algorithm, keys);
+                    for (made, key) in made.iter().zip(keys) {
+                        assert_eq!(
+                            *made.sign(&[b"x"]),
+                            *HmacKey::new(algorithm, key).sign(&[b"x"])
+                        );
+                    }
+                    let [long] = beside.keys(algorithm, [&random[..129]]);
+                    let expected = HmacKey::new(algorithm, &random[..129]).sign(&[b"x"]);
+                    assert_eq!(*long.sign(&[b"x"]), *expected);
+                    let prk = Prk::from_bytes(algorithm, &random[..32]);
+                    let infos: [[&[u8]; 2]; 2] = [[b"one", b""], [b"two", &random[..64]]];
+                    for (made, info) in beside.expand::<64, 2>(&prk, infos).iter().zip(infos) {
+                        let mut expected = vec![0; algorithm.output_len()];
+                        prk.expand(&info, &mut expected);
+                        assert_eq!(made.as_bytes(), expected);
+                    }
+                    beside.finish();
+                    hash.update(b"after");
+                    let expected = Hash::digest(algorithm, &[before, &message[..length], b"after"]);
+                    assert_eq!(hash.finish(), expected);
+                }
+            }
+        }
+    }
+}
