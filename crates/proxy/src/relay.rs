@@ -318,7 +318,7 @@ mod tests {
             let (mut up, mut down) =
                 (Flow::new(Vec::new(), CONTENT), Flow::new(Vec::new(), CONTENT));
             let (mut received, mut sent, mut deaf) = (0, 0, None);
-            poll_fn(|cx| {
+            let end = poll_fn(|cx| {
                 let upward = (&mut up, &mut near, &mut received);
                 let downward = (&mut down, &mut far, &mut sent);
                 match poll_both(upward, downward, &mut deaf, cx) {
@@ -329,13 +329,21 @@ mod tests {
                     other => panic!("{other:?}"),
                 }
             })
-            .await
+            .await;
+            (end, near)
         };
-        let mut got = Vec::new();
-        let (end, read) = tokio::join!(relay, client.read_to_end(&mut got));
+        let mut got = vec![0; answer.len()];
+        let ((end, _near), read) = tokio::join!(relay, client.read_exact(&mut got));
         read.unwrap();
-        assert_eq!(end, io::ErrorKind::ConnectionReset, "no end, which the client would be told");
-        assert!(got == answer, "{}", got.len());
+        assert_eq!(end, io::ErrorKind::ConnectionReset);
+        assert!(got == answer);
+        // A clean end would say that this was all.
+        let mut more = [0];
+        let is_told = poll_fn(|cx| {
+            let polled = Pin::new(&mut client).poll_read(cx, &mut ReadBuf::new(&mut more));
+            Poll::Ready(polled.is_ready())
+        });
+        assert!(!is_told.await, "the client was told of an end");
     }
 
     #[tokio::test]

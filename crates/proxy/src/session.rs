@@ -15,6 +15,7 @@ use socket2::SockRef;
 use tercel_tokio::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::backend::BackendStream;
 use crate::gather::{self, Gathering};
@@ -153,22 +154,25 @@ impl Session {
             self.until_it_closes().await
         };
         // Who does not listen is not told.
-        let _ = tokio::time::timeout(GOODBYE, Box::pin(goodbye)).await;
+        let _ = timeout(GOODBYE, Box::pin(goodbye)).await;
     }
 
-    /// Ends the transport without close_notify, and waits likewise: what the backend said before it broke off is to arrive.
+    /// Ends the transport without close_notify, and waits likewise, longer for a client that goes on sending: what the
+    /// backend said before it broke off is to arrive.
     async fn see_off(&mut self) {
+        let limit = self.hub.timeouts().half_closed;
         let farewell = async {
-            self.client.flush().await?;
+            timeout(GOODBYE, self.client.flush()).await??;
             SockRef::from(self.client.transport()).shutdown(Shutdown::Write)?;
             self.until_it_closes().await
         };
-        let _ = tokio::time::timeout(GOODBYE, Box::pin(farewell)).await;
+        let _ = timeout(limit, Box::pin(farewell)).await;
     }
 
+    /// Or says nothing for a moment.
     async fn until_it_closes(&mut self) -> io::Result<()> {
         let mut rest = [0; 256];
-        while self.client.read(&mut rest).await? > 0 {}
+        while timeout(GOODBYE, self.client.read(&mut rest)).await?? > 0 {}
         Ok(())
     }
 

@@ -80,8 +80,8 @@ pub(crate) struct Guard {
     latest: AtomicU64,
     /// From when on, and for how long, another guard may have admitted what is not known here.
     beside: ArcSwapOption<(Instant, Duration)>,
-    /// When an epoch of other terms was seen last.
-    differed: ArcSwapOption<Instant>,
+    /// An epoch of other terms was seen. Not for a time: nobody tells a node that cannot look how long it goes on.
+    differed: AtomicBool,
     /// Another guard has taken over.
     retired: AtomicBool,
     counters: Arc<Counters>,
@@ -111,8 +111,8 @@ impl Guard {
         counters: Arc<Counters>,
     ) -> Self {
         let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        let (beside, differed) = (ArcSwapOption::empty(), ArcSwapOption::empty());
-        let retired = AtomicBool::new(false);
+        let beside = ArcSwapOption::empty();
+        let (differed, retired) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { store, prefix, terms, blind_time, latest, beside, differed, retired, counters }
     }
 
@@ -243,7 +243,7 @@ impl Guard {
         let (epoch,): (String,) = self.store.ask_all(Waits::Nobody, lines, commands).await?;
         let is_alone = facts.replication.is_alone;
         if let Err(disagreement) = self.terms.agree(&epoch, is_alone) {
-            self.differed.store(Some(Arc::new(Instant::now())));
+            self.differed.store(true, Ordering::Relaxed);
             return Err(disagreement);
         }
         // Only those who share its terms keep it.
@@ -260,8 +260,7 @@ impl Guard {
     fn blind_time_at(&self, is_alone: bool) -> Duration {
         let lag = LAG.saturating_add(self.store.patience());
         let lag = if is_alone { Duration::ZERO } else { lag };
-        let life = Duration::from_millis(EPOCH_LIFE);
-        let differed = self.differed.load().as_ref().is_some_and(|then| then.elapsed() < life);
+        let differed = self.differed.load(Ordering::Relaxed);
         let others = if differed { ANY_TERMS } else { Duration::ZERO };
         self.blind_time.saturating_add(lag).saturating_add(others)
     }

@@ -1,7 +1,7 @@
 //! How connections end, and who is told what. RFC 9846 6.1
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
@@ -55,7 +55,7 @@ async fn a_client_can_go_on_sending_after_the_backend_is_done() {
 /// As one does that refuses a request by its beginning.
 #[tokio::test]
 async fn the_answer_of_a_backend_that_does_not_read_on_arrives() {
-    const ANSWER: usize = 100_000;
+    const ANSWER: usize = 400_000;
     let folder = Folder::new(&["a.example"]);
     let to = backend(|mut transport| async move {
         transport.read_exact(&mut [0; 10]).await.unwrap();
@@ -69,15 +69,15 @@ async fn the_answer_of_a_backend_that_does_not_read_on_arrives() {
         let stream = connect(&proxy, "a.example", client().versions(&[version])).await.unwrap();
         let (mut reader, mut writer) = tokio::io::split(stream);
         let sending = tokio::spawn(async move {
-            // Twenty times as long as the backend is there.
-            for _ in 0..200 {
+            // Far longer than the backend is there.
+            for _ in 0..500 {
                 writer.write_all(&[7; 10_000]).await?;
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             io::Result::Ok(())
         });
-        // Not at once: what has to be there by then has to have come in spite of what is sent meanwhile.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        // Not at once: part of the answer has to wait at the proxy, also when the backend has gone.
+        tokio::time::sleep(Duration::from_millis(2500)).await;
         let mut answer = Vec::new();
         let end = reader.read_to_end(&mut answer).await.unwrap_err();
         assert_eq!((answer.len(), end.kind()), (ANSWER, io::ErrorKind::UnexpectedEof));
@@ -227,6 +227,31 @@ async fn a_half_that_is_left_ends_too() {
     let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&mut stream, b"x")).await;
     // The backend has not said that this was its answer.
     assert!(answer.unwrap().is_err(), "an orderly end");
+}
+
+/// On a Unix socket it can stop reading and stay.
+#[tokio::test]
+async fn so_does_that_of_a_backend_that_reads_no_more() {
+    let folder = Folder::new(&["a.example"]);
+    let path = folder.path("backend");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    tokio::spawn(async move {
+        let (mut transport, _) = listener.accept().await.unwrap();
+        transport.read_exact(&mut [0; 10]).await.unwrap();
+        SockRef::from(&transport).shutdown(Shutdown::Read).unwrap();
+        transport.write_all(b"no").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    });
+    let to = path.display();
+    let proxy = folder.start(&format!("to = \"unix:{to}\"\n[timeouts]\nhalf_closed = 0.3"));
+    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+    stream.write_all(&[7; 10]).await.unwrap();
+    let mut answer = [0; 2];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"no");
+    stream.write_all(b"more").await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut answer)).await;
+    assert!(ended.unwrap().is_err(), "an orderly end");
 }
 
 /// Who is on the way can hold bytes back until the time is over.

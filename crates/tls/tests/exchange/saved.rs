@@ -309,6 +309,21 @@ fn changed_bytes_with_a_digest_that_fits_do_no_harm() {
     }
 }
 
+/// Only sessions of TLS 1.2 go with a fatal alert. RFC 5246 7.2.2
+#[test]
+fn a_session_to_forget_is_of_tls_1_2() {
+    for (bytes, side, configs) in samples().into_iter().filter(|(_, side, _)| *side == Side::Server)
+    {
+        let [body @ .., 0] = &bytes[..bytes.len() - 16] else { panic!("there is one already") };
+        let named = [body, &[1], &[7; 32]].concat();
+        let restored = restore(&with_digest(&named), side, &configs);
+        match u16::from_be_bytes([bytes[3], bytes[4]]) {
+            0x0303 => drop(restored.unwrap()),
+            _ => assert_eq!(restored.unwrap_err(), RestoreError::Malformed),
+        }
+    }
+}
+
 /// Whatever it is, it works or says why not.
 fn exercise(mut connection: Connection) {
     let mut out = Vec::new();

@@ -212,7 +212,7 @@ fn read(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Connection> {
         receiver.post.tickets = tickets::read(r, config.client()?, suite)?;
     }
     if read_bool(r)? {
-        // In TLS 1.3 no connection can take its session along. RFC 9846 6.2
+        // A connection of TLS 1.3 has none noted. RFC 9846 6
         let stored = read_session(r, config).filter(|_| !suite.is_tls13())?;
         if let Some(stored) = stored {
             sender.link().forget_on_alert(stored);
