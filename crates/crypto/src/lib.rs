@@ -61,6 +61,8 @@ mod secret;
 mod side_by_side;
 mod signature;
 mod signing_key;
+#[cfg(all(test, target_os = "linux", any(lanes_avx2, feature = "deterministic")))]
+mod stack_search;
 
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};
 pub use backend::lanes::HashLanes;

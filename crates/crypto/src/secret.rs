@@ -116,7 +116,7 @@ impl<const N: usize> SecretBytes<N> {
         Self { bytes: [0; N], len }
     }
 
-    fn as_mut_bytes(&mut self) -> &mut [u8] {
+    pub(crate) fn as_mut_bytes(&mut self) -> &mut [u8] {
         &mut self.bytes[..usize::from(self.len)]
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tercel_crypto::{
-    Expansion, HashAlgorithm, HashLanes, HmacKey, Mac, Prk, Tls12Prf, expand_several, hash_lanes,
-    macs, use_hash_lanes,
+    Expansion, Hash, HashAlgorithm, HashBeside, HashLanes, HmacKey, Mac, Prk, Tls12Prf,
+    expand_several, hash_lanes, macs, use_hash_lanes,
 };
 
 const ALL: [HashAlgorithm; 3] =
@@ -23,6 +23,33 @@ fn the_switch_turns_lanes_off_and_on() {
     assert_eq!(found, HashLanes::None);
     #[cfg(all(feature = "hash-lanes", target_arch = "x86_64"))]
     assert_eq!(found == HashLanes::None, !std::is_x86_feature_detected!("avx2"));
+}
+
+/// A hash that was begun one way is finished either way, and so is what goes beside it.
+#[test]
+fn a_hash_may_be_begun_with_lanes_and_finished_without() {
+    let _alone = alone();
+    for (algorithm, length) in ALL.into_iter().flat_map(|one| [300, 5000].map(|len| (one, len))) {
+        let message = vec![7; length];
+        use_hash_lanes(false);
+        let [key] = HmacKey::several(algorithm, [b"key"]);
+        let expected = (key.sign(&[b"text"]), Hash::digest(algorithm, &[&message]));
+        for moments in 0..16_u8 {
+            let moment = |at: u8| use_hash_lanes(moments >> at & 1 != 0);
+            let mut hash = Hash::new(algorithm);
+            moment(0);
+            let mut beside = HashBeside::new(&mut hash, &message);
+            moment(1);
+            let [key] = beside.keys(algorithm, [b"key"]);
+            moment(2);
+            let mac = beside.mac::<64>(&key, &[b"text"]);
+            moment(3);
+            beside.finish();
+            assert_eq!(mac.as_bytes(), &*expected.0, "{algorithm:?}, {length}, {moments:04b}");
+            assert_eq!(hash.finish(), expected.1, "{algorithm:?}, {length}, {moments:04b}");
+        }
+    }
+    use_hash_lanes(true);
 }
 
 /// A run that was begun one way goes on the other way, from whatever step it has reached.

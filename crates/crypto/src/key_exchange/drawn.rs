@@ -16,19 +16,24 @@ pub(super) struct Drawn {
 
 impl Drawn {
     /// For whoever speaks first: a private key, and ML-KEM's `d` and `z`. FIPS 203 7.1
-    pub(super) fn for_key_pair(parts: Parts) -> Result<Self, CryptoError> {
-        Self::draw(parts, KEY_PAIR)
+    pub(super) fn for_key_pair(parts: Parts) -> Self {
+        Self::empty(parts, KEY_PAIR)
     }
 
     /// For the response: a private key, and ML-KEM's `m`. FIPS 203 7.2
-    pub(super) fn for_response(parts: Parts) -> Result<Self, CryptoError> {
-        Self::draw(parts, RESPONSE)
+    pub(super) fn for_response(parts: Parts) -> Self {
+        Self::empty(parts, RESPONSE)
     }
 
-    fn draw(parts: Parts, kem_len: usize) -> Result<Self, CryptoError> {
+    fn empty(parts: Parts, kem_len: usize) -> Self {
         let classic_len = parts.classic.map_or(0, classic_len);
         let len = classic_len + parts.kem.map_or(0, |_| kem_len);
-        Ok(Self { bytes: SecretBytes::try_with(len, fill_random)?, classic_len })
+        Self { bytes: SecretBytes::with(len, |_| ()), classic_len }
+    }
+
+    /// Draws them, once they lie where they will be wiped: what is moved afterwards leaves a copy.
+    pub(super) fn draw(&mut self) -> Result<(), CryptoError> {
+        fill_random(self.bytes.as_mut_bytes())
     }
 
     /// Those of the Diffie-Hellman half: none if it draws for itself.
@@ -73,8 +78,7 @@ mod tests {
             (A::MlKem1024, 0, true),
         ] {
             let parts = algorithm.parts();
-            let (pair, response) =
-                (Drawn::for_key_pair(parts).unwrap(), Drawn::for_response(parts).unwrap());
+            let (pair, response) = (Drawn::for_key_pair(parts), Drawn::for_response(parts));
             assert_eq!(lengths(&pair), (classic, if kem { 64 } else { 0 }));
             assert_eq!(lengths(&response), (classic, if kem { 32 } else { 0 }));
         }
@@ -83,7 +87,8 @@ mod tests {
     #[test]
     fn no_bytes_are_drawn_twice() {
         let parts = A::X25519MlKem768.parts();
-        let drawn = [Drawn::for_key_pair(parts).unwrap(), Drawn::for_key_pair(parts).unwrap()];
+        let mut drawn = [Drawn::for_key_pair(parts), Drawn::for_key_pair(parts)];
+        drawn.iter_mut().for_each(|drawn| drawn.draw().unwrap());
         let mut all: Vec<_> = drawn
             .iter()
             .flat_map(|drawn| drawn.classic().chunks_exact(16).chain(drawn.kem().chunks_exact(16)))
@@ -91,5 +96,41 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 12);
+    }
+
+    /// Of ML-KEM's half: copies of X25519's are AWS-LC's and those of a key pair on its way to where it is used.
+    #[cfg(all(target_os = "linux", feature = "deterministic"))]
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "for optimised builds")]
+    fn nothing_that_was_drawn_is_left_on_the_stack() {
+        use super::super::KeyExchange;
+        use crate::deterministic::with_bytes;
+        use crate::stack_search::{StackSearch, leave, words};
+
+        let mut stack = StackSearch::new();
+        let drawn: Vec<u8> = (0..96).map(|at| 157_u8.wrapping_mul(at) ^ 0x5a).collect();
+        let of_kem = words(&drawn[32..], 0);
+        let algorithm = A::X25519MlKem768;
+        let client = KeyExchange::generate(algorithm).unwrap();
+        let mut share = vec![0; algorithm.server_share_len()];
+        let left = stack.left(&of_kem, || {
+            with_bytes(&drawn, || respond(algorithm, client.public_share(), &mut share));
+        });
+        assert_eq!(left, 0);
+        let mut share = vec![0; algorithm.client_share_len()];
+        let left = stack.left(&of_kem, || with_bytes(&drawn, || generate(algorithm, &mut share)));
+        assert_eq!(left, 0);
+        // That it would have been seen.
+        assert_ne!(stack.left(&of_kem, || leave(&of_kem)), 0);
+
+        #[inline(never)]
+        fn respond(algorithm: A, client_share: &[u8], share: &mut [u8]) {
+            drop(KeyExchange::respond_into(algorithm, client_share, share).unwrap());
+        }
+
+        #[inline(never)]
+        fn generate(algorithm: A, share: &mut [u8]) {
+            drop(KeyExchange::generate_into(algorithm, share).unwrap());
+        }
     }
 }

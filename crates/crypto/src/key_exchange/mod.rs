@@ -115,7 +115,8 @@ impl KeyExchange {
         }
         let parts = algorithm.parts();
         let halves = parts.split_mut(share);
-        let drawn = Drawn::for_key_pair(parts)?;
+        let mut drawn = Drawn::for_key_pair(parts);
+        drawn.draw()?;
         let classic = match parts.classic {
             Some(classic) => Some(ClassicKey::generate(classic, &drawn, halves.classic)?),
             None => None,
@@ -257,7 +258,8 @@ impl KeyExchange {
         let parts = algorithm.parts();
         let peer = parts.split(client_share, parts.kem.map_or(0, Kem::public_key_len))?;
         let own = parts.split_mut(share);
-        let drawn = Drawn::for_response(parts)?;
+        let mut drawn = Drawn::for_response(parts);
+        drawn.draw()?;
         parts.shared_secret(|secret| {
             if let Some(classic) = parts.classic {
                 let key = ClassicKey::generate(classic, &drawn, own.classic)?;

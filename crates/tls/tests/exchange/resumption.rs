@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{
     Answer, ClientAuth, ClientConfig, Clock, MemoryStore, Policy, Question, ServerConfig,
     SessionStore, Side,
@@ -228,6 +228,30 @@ fn resumption_survives_a_retry_and_any_delivery() {
             assert!(ends.client.connection.facts.retried);
             assert_eq!(ends.client.connection.facts.resumed, round > 0);
             ends.talk();
+        }
+    }
+}
+
+/// The server hashes such a hello in a lane beside the key of its binder, if the hash is SHA-384.
+#[test]
+fn resumption_survives_hellos_of_any_size() {
+    let protocols: Vec<_> = (0..250).map(|number| format!("{number:0>250}")).collect();
+    for suite in [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384] {
+        for (groups, retried) in [([NamedGroup::SECP256R1], true), ([NamedGroup::SECP384R1], false)]
+        {
+            let server = server().groups(&[NamedGroup::SECP384R1]).build().unwrap();
+            let client = client().cipher_suites(&[suite]).unwrap().key_shares(&groups);
+            for count in [0, 1, 2, 3, 7, 60, 250] {
+                let names: Vec<_> = protocols[..count].iter().map(String::as_str).collect();
+                let client = client.clone().alpn(&names).build().unwrap();
+                for resumed in [false, true] {
+                    let pair = Pair::new(&client, &server, "server.example");
+                    let mut ends = pair.connect().unwrap();
+                    let facts = &ends.server.connection.facts;
+                    assert_eq!((facts.resumed, facts.retried), (resumed, retried), "{count}");
+                    ends.talk();
+                }
+            }
         }
     }
 }

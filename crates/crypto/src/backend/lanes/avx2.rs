@@ -39,6 +39,8 @@ unsafe impl Word for Four {}
 
 // SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has AVX2.
 impl Vector<4> for Four {
+    const FEW_REGISTERS: bool = true;
+
     #[inline(always)]
     unsafe fn load(words: &[u64; 4]) -> Self {
         // SAFETY: the caller's promise; reads the 32 bytes of the array, wherever they lie.

@@ -80,6 +80,8 @@ unsafe impl Word for Four {}
 // SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has
 // AVX-512 with VL.
 impl Vector<4> for Four {
+    const FEW_REGISTERS: bool = false;
+
     #[inline(always)]
     unsafe fn load(words: &[u64; 4]) -> Self {
         // SAFETY: the caller's promise.
@@ -177,6 +179,8 @@ unsafe impl Word for Eight {}
 // SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has
 // AVX-512 with BW.
 impl Vector<8> for Eight {
+    const FEW_REGISTERS: bool = false;
+
     #[inline(always)]
     unsafe fn load(words: &[u64; 8]) -> Self {
         // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.

@@ -97,7 +97,7 @@ impl<'a> Outer<'a> {
 pub(crate) struct Instructions(HashLanes);
 
 impl Instructions {
-    const NONE: Self = Self(HashLanes::None);
+    pub(crate) const NONE: Self = Self(HashLanes::None);
 
     pub(crate) fn name(self) -> HashLanes {
         self.0
@@ -215,7 +215,7 @@ fn run(kernel: &Kernel, lanes: &mut [Lane], outer: Option<Outer<'_>>) {
 }
 
 /// The instructions that this processor and this build have, the best first.
-fn available() -> impl Iterator<Item = Instructions> {
+pub(crate) fn available() -> impl Iterator<Item = Instructions> {
     let found = [
         #[cfg(lanes_avx512)]
         avx512::is_available().then_some(Instructions(HashLanes::Avx512)),

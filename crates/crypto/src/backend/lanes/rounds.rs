@@ -15,6 +15,9 @@ use crate::backend::memory::{Word, wipe_words};
 /// Whoever has one stands on a processor that can work with it: the two ways to make one are `unsafe` for that reason.
 /// That is why the operations need not be.
 pub(super) trait Vector<const N: usize>: Word {
+    /// Whether a schedule has no room in registers: the compiler would keep copies of it on the stack.
+    const FEW_REGISTERS: bool;
+
     /// Loads numbers.
     ///
     /// # Safety
@@ -157,11 +160,13 @@ fn part_mut<T, const N: usize>(words: &mut [T], group: usize) -> &mut [T; N] {
 #[inline(always)]
 pub(super) fn hash<V: Vector<N>, const N: usize>(state: &mut [V; 8], schedule: &mut [V; 16]) {
     let ([first @ .., last], mut after) = (&K, *state);
+    // The schedule is taken from memory again, where it is wiped: any sixteen words of it in a row tell the block, and to keep
+    // them over more rounds would be to leave copies on the stack.
     for k in first {
-        after = sixteen_rounds::<V, N, true>(after, schedule, k);
+        after = sixteen_rounds::<V, N, true>(after, black_box(schedule), k);
     }
-    after = sixteen_rounds::<V, N, false>(after, schedule, last);
-    // Taken from memory again: to keep it over all rounds would be to leave a copy on the stack.
+    after = sixteen_rounds::<V, N, false>(after, black_box(schedule), last);
+    // And so is the state.
     for (sum, word) in black_box(state).iter_mut().zip(after) {
         *sum = sum.add(word);
     }
@@ -225,6 +230,10 @@ fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
         let near = near.rotate::<1, 63>().xor(near.rotate::<8, 56>(), near.shift::<7>());
         let far = far.rotate::<19, 45>().xor(far.rotate::<61, 3>(), far.shift::<6>());
         w[T] = w[T].add(near).add(w[(T + 9) % 16]).add(far);
+        if V::FEW_REGISTERS {
+            // Taken from memory again, as in `hash`.
+            black_box(&mut *w);
+        }
     }
 }
 

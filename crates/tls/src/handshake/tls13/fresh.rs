@@ -75,6 +75,7 @@ mod tests {
     use std::sync::Arc;
 
     use tercel_crypto::HashAlgorithm;
+    use tercel_crypto::deterministic::with_bytes;
 
     use super::*;
     use crate::config::policy::Policy;
@@ -104,6 +105,28 @@ mod tests {
             age_adds.sort_unstable();
             age_adds.dedup();
             assert_eq!(age_adds.len(), 2 * usize::from(MAX_TICKETS));
+        }
+    }
+
+    #[test]
+    fn each_value_has_bytes_of_its_own() {
+        let named =
+            ServerConfig::builder().session_store(Policy::Here(Arc::new(MemoryStore::new(1)) as _));
+        for (builder, each) in [(ServerConfig::builder(), 4), (named, 4 + 32)] {
+            let config = build(builder);
+            for tickets in 0..=MAX_TICKETS {
+                let drawn: Vec<u8> = (0..32 + usize::from(tickets) * each)
+                    .map(|at| u8::try_from(at % 251).unwrap())
+                    .collect();
+                let fresh = with_bytes(&drawn, || Fresh::draw(&config, tickets).unwrap());
+                let (random, rest) = drawn.split_at(32);
+                assert_eq!(fresh.random, random);
+                let expected = rest.chunks(each).map(|values| {
+                    let (age_add, name) = values.split_first_chunk().unwrap();
+                    ForTicket { age_add: u32::from_be_bytes(*age_add), name: name.try_into().ok() }
+                });
+                assert!(fresh.for_tickets.iter().eq(expected), "{tickets} of {each} bytes");
+            }
         }
     }
 

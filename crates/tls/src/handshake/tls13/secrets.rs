@@ -149,7 +149,9 @@ mod tests {
                 application(&mut end, follows, wanted, &mut transcript, &log).unwrap();
                 assert_eq!(matches!(end, End::Known { .. }), follows);
                 assert!(end.verifies(&mut transcript, &said));
-                assert!(!end.verifies(&mut transcript, &said[1..]));
+                for other in [&said[1..], &said[..1], &[], &[&said[..], &[0]].concat()] {
+                    assert!(!end.verifies(&mut transcript, other), "{} bytes", other.len());
+                }
                 let mut message = Vec::new();
                 Finished { verify_data: &said }.encode(&mut message).unwrap();
                 transcript.add(&message);

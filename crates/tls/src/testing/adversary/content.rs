@@ -283,6 +283,29 @@ fn a_tls12_server_hello_chooses_from_the_offer() {
     }
 }
 
+/// One that begins as the right one does, is not all of it, or goes on. RFC 9846 4.5.3, RFC 5246 7.4.9
+#[test]
+fn a_finished_of_another_length_is_refused() {
+    for scene in scenes() {
+        for length in [0, 1, 11, 13, 31, 33, 47, 49, 64] {
+            let mut sent = 0;
+            let outcome = scene.play(|_, due| match due {
+                Say::Sealed(ContentType::HANDSHAKE, mut message)
+                    if message.first() == Some(&Type::FINISHED.0) =>
+                {
+                    message.resize(4 + length, 0);
+                    message[3] = u8::try_from(length).unwrap();
+                    sent += 1;
+                    vec![Say::Sealed(ContentType::HANDSHAKE, message)]
+                }
+                due => vec![due],
+            });
+            assert_eq!(sent, 1, "{scene:?}");
+            assert_alert(&outcome, Alert::DECRYPT_ERROR, length);
+        }
+    }
+}
+
 pub(super) fn scene(victim: Side, fits: impl Fn(&Scene) -> bool) -> Scene {
     scenes().find(|scene| scene.victim == victim && fits(scene)).unwrap()
 }
