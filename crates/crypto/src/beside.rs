@@ -7,6 +7,8 @@
 //! Which way is taken depends on lengths and on the hash function, which everybody may know, and on nothing else.
 
 use crate::backend::lanes::{self, Instructions, Lane};
+use crate::hmac::write_pads;
+use crate::side_by_side::{BLOCK_LEN, END, Job, write_length};
 use crate::{Hash, HashAlgorithm, HmacKey, Prk, SecretBytes};
 
 /// Bytes that a running hash is about to take in, while MACs are made.
@@ -34,7 +36,7 @@ impl<'h> HashBeside<'h> {
     fn by(instructions: Instructions, hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
         let mut this = Self { hash, bytes, running: None };
         // Three are the least that there ever are: a key's two pads, and this.
-        if lanes::pays(instructions, 3) && bytes.len() >= 2 * BLOCK {
+        if lanes::pays(instructions, 3) && bytes.len() >= 2 * BLOCK_LEN {
             let (lead, rest) = bytes.split_at(this.hash.to_boundary().unwrap_or_default());
             if let Some(state) = this.hash.at_boundary(lead) {
                 (this.bytes, this.running) =
@@ -73,18 +75,15 @@ impl<'h> HashBeside<'h> {
         algorithm: HashAlgorithm,
         keys: [&[u8]; N],
     ) -> [HmacKey; N] {
-        let fits = keys.iter().all(|key| key.len() <= BLOCK) && 2 * N < ROOM;
+        let fits = keys.iter().all(|key| key.len() <= BLOCK_LEN) && 2 * N < ROOM;
         let start = Hash::new(algorithm).at_boundary(&[]);
         let (Some(running), Some(start), true) = (&mut self.running, start, fits) else {
             return HmacKey::several(algorithm, keys);
         };
         let mut room = [Lane::EMPTY; ROOM];
-        let pads = room.iter_mut().zip(keys.iter().flat_map(|key| [(key, 0x36), (key, 0x5c)]));
-        for (lane, (key, pad)) in pads {
-            lane.state = start;
-            let block = lane.block.as_flattened_mut();
-            block[..key.len()].copy_from_slice(key);
-            block.iter_mut().for_each(|byte| *byte ^= pad);
+        let pairs = room.chunks_exact_mut(2).filter_map(|pair| pair.first_chunk_mut());
+        for (pads, key) in pairs.zip(keys) {
+            write_pads(algorithm, &start, key, pads);
         }
         running.compress(&mut room[..=2 * N], &mut self.bytes);
         let made = core::array::from_fn(|index| {
@@ -108,9 +107,8 @@ impl<'h> HashBeside<'h> {
     ) -> [SecretBytes<LENGTH>; N] {
         let lengths = all.map(|(key, _)| key.algorithm().output_len());
         SecretBytes::several(lengths, |outs| {
-            let length = |parts: &[&[u8]]| parts.iter().map(|part| part.len()).sum::<usize>();
-            let fits = all.iter().all(|(key, parts)| {
-                key.sha512_states().is_some() && length(parts) + PADDING <= BLOCK
+            let fits = all.iter().all(|&(key, parts)| {
+                key.sha512_states().is_some() && job(key, parts).blocks() == 1
             });
             let (Some(running), true) = (&mut self.running, fits && N < ROOM) else {
                 let each = outs.into_iter().zip(all);
@@ -121,7 +119,9 @@ impl<'h> HashBeside<'h> {
             for (lane, (key, parts)) in lanes.iter_mut().zip(all) {
                 let Some([inner, _]) = key.sha512_states() else { continue };
                 lane.state = *inner;
-                write_message(lane.block.as_flattened_mut(), parts);
+                if let Some(block) = lane.block.as_flattened_mut().first_chunk_mut() {
+                    job(key, parts).write_block(0, block);
+                }
             }
             running.compress(lanes, &mut self.bytes);
             for (lane, (key, _)) in lanes.iter_mut().zip(all) {
@@ -129,7 +129,9 @@ impl<'h> HashBeside<'h> {
                 for (word, bytes) in lane.state.iter().zip(&mut lane.block) {
                     *bytes = word.to_be_bytes();
                 }
-                pad(lane.block.as_flattened_mut(), key.algorithm().output_len());
+                if let Some(block) = lane.block.as_flattened_mut().first_chunk_mut() {
+                    end_at(key.algorithm().output_len(), block);
+                }
                 lane.state = *outer;
             }
             running.compress(lanes, &mut self.bytes);
@@ -146,7 +148,7 @@ impl Running {
     /// Takes each lane's block into its state, but for the last one, which is ours if there is a whole block.
     fn compress(&mut self, lanes: &mut [Lane], bytes: &mut &[u8]) {
         let Some((last, others)) = lanes.split_last_mut() else { return };
-        let Some((block, rest)) = bytes.split_first_chunk::<BLOCK>() else {
+        let Some((block, rest)) = bytes.split_first_chunk::<BLOCK_LEN>() else {
             return lanes::compress(self.instructions, others);
         };
         last.state = self.state;
@@ -159,28 +161,17 @@ impl Running {
     }
 }
 
-/// The message's one block behind a padded key: `parts`, which leave room for the padding. FIPS 180-4 5.1.2
-fn write_message(block: &mut [u8], parts: &[&[u8]]) {
-    let mut end = 0;
-    for part in parts {
-        block[end..end + part.len()].copy_from_slice(part);
-        end += part.len();
-    }
-    pad(block, end);
+/// The MAC of `parts`, as blocks to take in.
+fn job<'a>(key: &'a HmacKey, parts: &'a [&'a [u8]]) -> Job<'a> {
+    Job::new(key, [&[]; 2], parts, &[], &mut [])
 }
 
-/// Pads a message that ends here.
-fn pad(block: &mut [u8], end: usize) {
-    block[end..].fill(0);
-    block[end] = 0x80;
-    let bits = 8 * (BLOCK + end) as u128;
-    block[BLOCK - 16..].copy_from_slice(&bits.to_be_bytes());
+/// Pads a message that ends here in its first block, over whatever stood there.
+fn end_at(len: usize, block: &mut [u8; BLOCK_LEN]) {
+    block[len..].fill(0);
+    block[len] = END;
+    write_length(block, len);
 }
-
-const BLOCK: usize = 128;
-
-/// The bit that ends a message, and its length.
-const PADDING: usize = 1 + 16;
 
 /// Both pads of two keys, and the hash.
 const ROOM: usize = 5;

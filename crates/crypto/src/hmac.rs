@@ -180,19 +180,30 @@ fn absorb_together<const N: usize>(
     start: &[u64; 8],
     keys: [&[u8]; N],
 ) -> [HmacKey; N] {
-    let mut both = [[Lane { state: *start, ..Lane::EMPTY }; 2]; N];
-    for ([inner, outer], key) in both.iter_mut().zip(keys) {
-        write_key(algorithm, key, inner.block.as_flattened_mut());
-        outer.block = inner.block;
-        inner.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= INNER_PAD);
-        outer.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= OUTER_PAD);
+    let mut both = [[Lane::EMPTY; 2]; N];
+    for (pads, key) in both.iter_mut().zip(keys) {
+        write_pads(algorithm, start, key, pads);
     }
     lanes::compress(instructions, both.as_flattened_mut());
-    let keys = core::array::from_fn(|index| {
-        HmacKey::from_states(algorithm, [both[index][0].state, both[index][1].state])
-    });
+    let keys = both
+        .each_ref()
+        .map(|[inner, outer]| HmacKey::from_states(algorithm, [inner.state, outer.state]));
     lanes::wipe(both.as_flattened_mut());
     keys
+}
+
+/// Has two empty lanes absorb the inner and the outer pad of a key. `start` is where the hash function starts. RFC 2104 2
+pub(crate) fn write_pads(
+    algorithm: HashAlgorithm,
+    start: &[u64; 8],
+    key: &[u8],
+    [inner, outer]: &mut [Lane; 2],
+) {
+    (inner.state, outer.state) = (*start, *start);
+    write_key(algorithm, key, inner.block.as_flattened_mut());
+    outer.block = inner.block;
+    inner.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= INNER_PAD);
+    outer.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= OUTER_PAD);
 }
 
 fn absorb<C: Context>(new: impl Fn() -> C, block: &mut [u8]) -> [C::Chaining; 2] {

@@ -110,12 +110,12 @@ impl<'a> Job<'a> {
     }
 
     /// How many blocks the inner hash takes in after the padded key.
-    fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         (self.len + PADDING).div_ceil(BLOCK_LEN)
     }
 
     /// Writes a block of the padded message, the first one to where zeros are. FIPS 180-4 5.1.2
-    fn write_block(&self, index: usize, block: &mut [u8; BLOCK_LEN]) {
+    pub(crate) fn write_block(&self, index: usize, block: &mut [u8; BLOCK_LEN]) {
         // What of the message stands in blocks before, and how much of this one is written.
         let (mut before, mut end) = (index * BLOCK_LEN, 0);
         for parts in [&self.first, self.parts, &[self.last]] {
@@ -136,11 +136,15 @@ impl<'a> Job<'a> {
             block[end] = END;
         }
         if index + 1 == self.blocks() {
-            // In bits, of everything that was hashed, the padded key included.
-            let bits = 8 * (BLOCK_LEN + self.len) as u128;
-            block[BLOCK_LEN - 16..].copy_from_slice(&bits.to_be_bytes());
+            write_length(block, self.len);
         }
     }
+}
+
+/// Ends the last block of a message of `len` bytes: in bits, of everything that was hashed, the padded key included.
+pub(crate) fn write_length(block: &mut [u8; BLOCK_LEN], len: usize) {
+    let bits = 8 * (BLOCK_LEN + len) as u128;
+    block[BLOCK_LEN - 16..].copy_from_slice(&bits.to_be_bytes());
 }
 
 /// MACs that are about to be made.
@@ -243,5 +247,5 @@ fn copy(from: &[u8], to: &mut [u8]) {
 
 /// The bit that ends a message, and fifteen bytes at least, the length in bits.
 const PADDING: usize = 1 + 16;
-const END: u8 = 0x80;
-const BLOCK_LEN: usize = 128;
+pub(crate) const END: u8 = 0x80;
+pub(crate) const BLOCK_LEN: usize = 128;

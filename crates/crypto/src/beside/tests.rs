@@ -56,7 +56,8 @@ fn each_value_is_what_it_is_alone_and_so_is_the_hash() {
 fn the_hash_goes_as_far_as_the_chain_and_then_alone() {
     let mut random = vec![0; 140_000];
     fill_random(&mut random).unwrap();
-    let ends = (2..=14).flat_map(|blocks| [127, 128, 129].map(|rest| BLOCK * (blocks - 1) + rest));
+    let ends =
+        (2..=14).flat_map(|blocks| [127, 128, 129].map(|rest| BLOCK_LEN * (blocks - 1) + rest));
     // A hello of the largest size, and beyond.
     let lengths: Vec<_> = (0..=2).chain(ends).chain([65_535, 65_536, 65_540, 131_200]).collect();
     for algorithm in [HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
@@ -122,7 +123,8 @@ fn nothing_of_a_key_is_left_on_the_stack() {
     let states = key.sha512_states().unwrap();
     // The inner digest of one letter.
     let mut digest = Box::new(Lane { state: states[0], ..Lane::EMPTY });
-    write_message(digest.block.as_flattened_mut(), &[b"a"]);
+    let block = digest.block.as_flattened_mut().first_chunk_mut().unwrap();
+    job(&key, &[b"a"]).write_block(0, block);
     lanes::compress(Instructions::NONE, core::slice::from_mut(&mut digest));
     let (states, digest) = (states.as_flattened(), &digest.state[..6]);
     for instructions in lanes::available() {
