@@ -7,7 +7,8 @@
 //! `setting.rs` starts the terminator, with limits, and backends that work, fail, or are slow; `kinds.rs` says
 //! what kinds of bad clients there are, `bad.rs` is what they do, and `partial.rs` cuts handshakes short for them; `phase.rs`
 //! sends them, kind after kind and then mixed; `files.rs` takes away file descriptors,
-//! `certificates.rs` puts bad certificates in the way and `clocks.rs` lets the clock jump. Good clients go on
+//! `certificates.rs` puts bad certificates in the way, `clocks.rs` lets the clock jump and `virtual_hosts.rs` offers sessions of
+//! one host to another. Good clients go on
 //! all the time, and each of their requests must succeed. `verdict.rs` says what has to hold at the end.
 
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@ mod partial;
 mod phase;
 mod setting;
 mod verdict;
+mod virtual_hosts;
 
 use bad::Means;
 use kinds::{Kind, Version};
@@ -55,7 +57,7 @@ struct Options {
     /// Fewer bad clients: less than a minute.
     #[arg(long)]
     quick: bool,
-    /// Run only kinds whose name contains this; `certificates`, `files` and `clocks` are names too.
+    /// Run only kinds whose name contains this; `certificates`, `files`, `clocks` and `virtual hosts` are names too.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -103,6 +105,12 @@ fn main() -> Result<ExitCode> {
         match clocks::run(&setting, &runtime, &means, &roots)? {
             Some(line) => done(line),
             None => println!("absent: libfaketime, by which clocks jump"),
+        }
+    }
+    if wanted("virtual hosts") {
+        match virtual_hosts::run(&program, &load)? {
+            Some(line) => done(line),
+            None => println!("absent: openssl, which offers a session to another virtual host"),
         }
     }
     let good = load.stop()?;

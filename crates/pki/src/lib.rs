@@ -52,7 +52,7 @@ mod verifier;
 pub use algorithms::CertificateAlgorithm;
 pub use certificate::{
     CertificateSummary, common_name, dns_names, end_entity_public_key, issuer, not_after,
-    signature_algorithms, subject_public_key_info,
+    signature_algorithms, subject_names, subject_public_key_info,
 };
 pub use ocsp::OcspPolicy;
 pub use pem::{PemError, load_certs_pem, load_key_pem};

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tercel::crypto::{Hash, HashAlgorithm};
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
@@ -168,7 +169,8 @@ impl Live {
         let certificates = self.certificates(route, before)?;
         let mut builder = ServerConfig::builder()
             .replaceable_credentials(certificates.credentials())
-            .alpn(&route.alpn);
+            .alpn(&route.alpn)
+            .session_context(&session_context(route));
         if route.min_version == ProtocolVersion::TLS1_3 {
             builder = builder.versions(&[ProtocolVersion::TLS1_3]);
         }
@@ -227,6 +229,41 @@ impl Live {
         self.certificates.push((source.clone(), Arc::clone(&certificates)));
         Ok(certificates)
     }
+}
+
+/// What the sessions of a route are bound to, besides the certificate that was shown: where the route leads. All routes share
+/// ticket keys, and a session of one must not bring a client to the backends of another.
+///
+/// It is made of the configuration's words, so that nodes with equal configurations resume each other's sessions.
+fn session_context(route: &Route) -> Vec<u8> {
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    if let Some(context) = &route.session_context {
+        parts.push(b"session_context".to_vec());
+        parts.push(context.clone().into_bytes());
+        let mut names = route.names.clone();
+        names.sort_unstable();
+        parts.extend(names.into_iter().map(String::into_bytes));
+    } else {
+        parts.push(b"certificates and backends".to_vec());
+        let path = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
+        match &route.certificates {
+            CertificateSource::Folder(folder) => parts.extend([path(folder), Vec::new()]),
+            CertificateSource::Pair { certificate, key } => {
+                parts.extend([path(certificate), path(key)]);
+            }
+        }
+        let mut backends: Vec<_> = route.to.iter().map(ToString::to_string).collect();
+        backends.sort_unstable();
+        backends.dedup();
+        parts.extend(backends.into_iter().map(String::into_bytes));
+    }
+    // The length keeps two parts from being read as one.
+    let mut bytes = Vec::new();
+    for part in &parts {
+        bytes.extend_from_slice(&part.len().to_be_bytes());
+        bytes.extend_from_slice(part);
+    }
+    Hash::digest(HashAlgorithm::Sha256, &[&bytes]).to_vec()
 }
 
 fn roots(route: &Route, file: &Path) -> Result<Roots, Fault> {

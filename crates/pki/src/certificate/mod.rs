@@ -56,6 +56,16 @@ pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
+/// The set of names in a certificate's subjectAltName: each is the tag of its GeneralName and the content, sorted and without
+/// repetitions, DNS names in lower case. Equal for two certificates that are valid for the same names. RFC 5280 4.2.1.6
+pub fn subject_names(
+    certificate: &CertificateDer<'_>,
+) -> Result<Vec<(u8, Vec<u8>)>, RefusalReason> {
+    Certificate::parse(certificate)
+        .map(|parsed| parsed.subject_names())
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
 /// The most specific commonName of the subject. `None` if there is none, or if it has control characters.
 ///
 /// It says who a client is where authorities put that there; servers are never known by it. RFC 5280 4.1.2.6

@@ -27,6 +27,19 @@ impl Certificate<'_> {
             .collect()
     }
 
+    /// Every name of the subjectAltName as tag and content, sorted, each once; DNS names in lower case.
+    /// RFC 5280 4.2.1.6
+    pub(super) fn subject_names(&self) -> Vec<(u8, Vec<u8>)> {
+        let normalized = |name: Element<'_>| match name.tag {
+            tag if tag == der::context(2) => (tag, name.content.to_ascii_lowercase()),
+            tag => (tag, name.content.to_vec()),
+        };
+        let mut names: Vec<_> = self.general_names().map(normalized).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     fn general_names(&self) -> impl Iterator<Item = Element<'_>> {
         let names = self
             .extension(SUBJECT_ALT_NAME)

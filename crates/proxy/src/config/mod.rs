@@ -190,6 +190,9 @@ pub struct Route {
     pub on_truncation: OnTruncation,
     /// Whether the backend is told about the client in a PROXY header of version 2.
     pub send_proxy_protocol: bool,
+    /// Which routes resume each other's sessions: those of equal names and equal contexts. `None`: those with the same
+    /// certificates and backends.
+    pub session_context: Option<String>,
 }
 
 /// Where certificates are.

@@ -26,7 +26,9 @@ use crate::blind::BLIND;
 /// A terminator that takes early data, with this said about resumption.
 async fn node(folder: &Folder, resumption: &str) -> Proxy {
     let (listener, to) = (folder.listener(), echo().await);
-    start(&format!("workers = 2\n{listener}to = \"{to}\"\nearly_data = 1000\n{resumption}"))
+    start(&format!(
+        "workers = 2\n{listener}to = \"{to}\"\nearly_data = 1000\nsession_context = \"echo\"\n{resumption}"
+    ))
 }
 
 /// A secret of its own in this file, as a configuration names it.

@@ -78,6 +78,11 @@ impl ServerResumption {
         if session.pre_shared_key.is_some() { self.context_of_keys } else { self.context }
     }
 
+    /// Whether the application has named this configuration.
+    pub(crate) fn has_label(&self) -> bool {
+        !self.label.is_empty()
+    }
+
     pub(crate) fn is_on(&self) -> bool {
         self.tickets.is_some() || self.store.is_some()
     }

@@ -19,6 +19,11 @@ impl SchemeSet {
         Self(bits.fold(0, |set, bit| set | bit))
     }
 
+    /// All of them.
+    pub(crate) fn all() -> Self {
+        Self(ALL.iter().fold(0, |set, _| set << 1 | 1))
+    }
+
     pub(crate) fn has(self, scheme: SignatureScheme) -> bool {
         self.iter().any(|known| known == scheme)
     }

@@ -30,6 +30,7 @@ use crate::ticket::rotating::RotatingTickets;
 pub struct ServerConfig {
     pub(crate) common: Common,
     pub(crate) credentials: Policy<dyn SelectCredential>,
+    /// The set behind `credentials`, if it is one: then it can be told which credential goes with a hello.
     pub(crate) known_names: Option<Arc<Credentials>>,
     pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
     pub(crate) pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
@@ -67,6 +68,13 @@ impl ServerConfig {
             Some(Policy::Here(verifier)) => verifier.authorities(),
             _ => Vec::new(),
         }
+    }
+
+    /// Whether a session made with a certificate can be bound to it. Where credentials are asked for, or chosen by an
+    /// application's own object, nobody can tell which one a full handshake would show: such a configuration needs a label that
+    /// says which others are its equals.
+    pub(crate) fn binds_sessions(&self) -> bool {
+        self.known_names.is_some() || self.resumption.has_label()
     }
 
     /// A builder with safe defaults. It needs a credential, or pre-shared keys.
@@ -131,10 +139,13 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Chooses credentials by another object, or by asking.
+    /// Chooses credentials by another object, or by asking. Sessions are then resumed only with a
+    /// [`session_context`](Self::session_context), because the configuration cannot tell which credential a full handshake
+    /// would show.
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.credentials = Some(credentials);
+        self.known_names = None;
         self
     }
 

@@ -52,9 +52,18 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// What this configuration is called, so that its sessions are resumed under no other that shares its
-    /// keys or store. What it demands of clients is part of that in any case; what it trusts is where
-    /// clients are not judged again, see [`Self::verify_resumed`].
+    /// A label for this configuration: its sessions are resumed only under configurations with an equal label, among those that share
+    /// its ticket keys or store. Give different labels to servers behind which there are different applications.
+    ///
+    /// In any case a session is resumed only where a full handshake would have authenticated the same server: the credential
+    /// that the configuration would show now has the leaf that was shown when the session was made, or is valid for the name that
+    /// the client asked for then (a renewed certificate); if the client sent no name, it has the same set of names.
+    /// This cannot be told where credentials are [asked for, or chosen by an object](crate::ServerConfigBuilder::credentials) of the
+    /// application's, and where one raw public key took the place of another. Such sessions are resumed only under an equal label,
+    /// and without a label not at all: no tickets are then handed out. Equal labels have to mean the same server.
+    ///
+    /// What is demanded of clients is part of the context too; what is trusted is where clients are not judged
+    /// again, see [`Self::verify_resumed`].
     #[must_use]
     pub fn session_context(mut self, label: &[u8]) -> Self {
         self.resumption.label = label.to_vec();
@@ -126,7 +135,8 @@ impl ServerConfigBuilder {
     /// good, and lets them. Default: off, a session is for the name it was made with.
     /// draft-ietf-tls-cross-sni-resumption
     ///
-    /// All servers that share ticket keys, or the store, must then serve all those names.
+    /// Under another name than the session's own, a renewed certificate has to be valid for both names. A client that sends no
+    /// name resumes only with the same leaf.
     #[must_use]
     pub fn resumption_across_names(mut self, on: bool) -> Self {
         self.resumption.across_names = on;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pki_types::{ServerName, UnixTime};
 use tercel_pki::Refusal;
-use tercel_wire::{ClientHello, SignatureScheme};
+use tercel_wire::{ClientHello, ProtocolVersion, SignatureScheme};
 
 use super::flow::{Flow, Message, wrong_answer};
 use super::hello::negotiate;
@@ -18,6 +18,7 @@ use crate::config::policy::{PeerIdentity, Policy, SelectCredential, VerifyPeer};
 use crate::config::server::ServerConfig;
 pub(crate) use crate::connection::authentication::shown::Shown;
 use crate::error::{Error, Peer};
+use crate::session::state::Session;
 
 /// Has the peer's chain judged; a refusal ends the handshake.
 pub(crate) async fn verify(
@@ -43,6 +44,54 @@ pub(crate) async fn judge(
     match flow.ask(Question::VerifyPeer(VerifyPeerQuestion::of(shown))).await {
         Answer::Peer(verdict) => Ok(verdict),
         _ => Err(wrong_answer()),
+    }
+}
+
+/// The credential that a full handshake would show to the client of one hello. It is chosen at most once, however many sessions
+/// the client names, and only where the choice is made by a set of credentials.
+pub(crate) struct CredentialForHello<'h> {
+    config: &'h ServerConfig,
+    hello: &'h ClientHello<'h>,
+    version: ProtocolVersion,
+    chosen: Option<Option<Arc<Credential>>>,
+}
+
+impl<'h> CredentialForHello<'h> {
+    pub(crate) fn new(
+        config: &'h ServerConfig,
+        hello: &'h ClientHello<'h>,
+        version: ProtocolVersion,
+    ) -> Self {
+        Self { config, hello, version, chosen: None }
+    }
+
+    /// Whether a full handshake would authenticate what the session's did: with the same leaf, or with a certificate for the
+    /// name that the session was made under. Where that cannot be told, the label of the configuration has to do, which
+    /// the session's context includes.
+    pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
+        let Some(set) = &self.config.known_names else {
+            return self.config.resumption.has_label();
+        };
+        let Some(shown) = &session.credential else { return false };
+        let Self { config, hello, version, chosen } = self;
+        let choose =
+            || set.select_credential(&negotiate::request_to_resume(hello, *version, config));
+        let Some(credential) = chosen.get_or_insert_with(choose) else { return false };
+        if credential.id().leaf == shown.leaf {
+            return true;
+        }
+        // A raw public key names nobody: whether another one has taken its place cannot be told. RFC 7250
+        if credential.raw_key().is_some() || session.server_raw_key {
+            return config.resumption.has_label();
+        }
+        match (&session.server_name, negotiate::server_name(hello)) {
+            // Two names where tickets are good for all names of a certificate.
+            (Some(made_under), Some(asked)) => {
+                credential.covers(made_under) && (made_under == asked || credential.covers(asked))
+            }
+            (None, None) => shown.names.is_some() && credential.id().names == shown.names,
+            _ => false,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::ProtocolVersion;
 
 use super::flow::{Flow, wrong_answer};
-use super::identity;
+use super::identity::{self, CredentialForHello};
 use super::question::{Answer, FindSessionQuestion, Question};
 use crate::config::policy::{Policy, Side};
 use crate::config::server::{ClientAuth, ServerConfig};
@@ -17,6 +17,7 @@ use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::session::chain::Chain;
+use crate::session::credential_id::CredentialId;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
 use crate::session::stored::StoredSession;
@@ -84,13 +85,14 @@ pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
     store.claim(name, config.common.clock.now())
 }
 
-/// Whether a session was made by a configuration like this one, for this name, and is not too old.
-/// RFC 9846 4.7.1, RFC 6066 3, RFC 7627 5.3
+/// Whether a session was made by a configuration like this one, for this name, with what a full handshake would authenticate, and
+/// is not too old. RFC 9846 4.7.1, RFC 6066 3, RFC 7627 5.3
 pub(crate) fn belongs(
     session: &Session,
     config: &ServerConfig,
     version: ProtocolVersion,
     server_name: Option<&str>,
+    credential: &mut CredentialForHello<'_>,
     now: UnixTime,
 ) -> bool {
     session.version == version
@@ -98,15 +100,10 @@ pub(crate) fn belongs(
         && (session.across_names && config.resumption.across_names
             || session.server_name.as_deref() == server_name)
         && config.common.allows(session)
-        && serves(session, config, server_name)
         && session.is_fresh(now)
         && names_peer(session, config)
-}
-
-/// Whether a full handshake would be to this name. Who has an external key is asked for none.
-fn serves(session: &Session, config: &ServerConfig, server_name: Option<&str>) -> bool {
-    let ours = config.known_names.as_ref().filter(|_| session.pre_shared_key.is_none());
-    ours.is_none_or(|ours| !ours.refuses_name(server_name))
+        // An external key stands for both sides, and neither shows a certificate.
+        && (session.pre_shared_key.is_some() || credential.authenticates(session))
 }
 
 /// Whether a session says as much of the client as the configuration asks of a new one. What a pre-shared
@@ -146,10 +143,15 @@ pub(crate) fn template(
     config: &ServerConfig,
     suite: &'static Suite,
     facts: &Facts,
+    credential: Option<&CredentialId>,
     authenticated: Option<u64>,
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
+    session.credential = credential.copied();
+    if let (Some(id), Some(_)) = (&mut session.credential, &session.server_name) {
+        id.names = None;
+    }
     session.context = config.resumption.context_for(&session);
     // Tickets grow by this, so only who asked for it has it judged again.
     if config.request_ocsp {

@@ -8,6 +8,7 @@ pub(crate) mod chain;
 pub(crate) mod client_store;
 pub(crate) mod client_value;
 pub(crate) mod context;
+pub(crate) mod credential_id;
 mod form;
 mod kept;
 #[cfg(all(test, loom))]

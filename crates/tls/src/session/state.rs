@@ -16,6 +16,7 @@ use tercel_wire::{
 
 use super::chain::Chain;
 use super::context::Context;
+use super::credential_id::CredentialId;
 use super::parts::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
@@ -58,6 +59,8 @@ pub(crate) struct Session {
     pub(crate) alpn: Option<Vec<u8>>,
     /// Which configuration made it. Sessions of another are not accepted.
     pub(crate) context: Context,
+    /// Server: the credential that was shown in the full handshake behind it. `None` if an external pre-shared key was used.
+    pub(crate) credential: Option<CredentialId>,
     /// Client: the ticket or session id to show. Server: empty.
     pub(crate) identity: Vec<u8>,
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
@@ -76,7 +79,7 @@ pub(crate) struct Session {
 }
 
 /// The form of the bytes; another number is another form and is not read.
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
 
 /// However often it is renewed, a session does not outlive its certificates' check by more. RFC 9846 4.7.1
 const MAX_AGE: u64 = 604_800;
@@ -108,6 +111,7 @@ impl Session {
             across_names: false,
             alpn: facts.alpn.clone(),
             context: Context::NONE,
+            credential: None,
             identity: Vec::new(),
             by_ticket: false,
             pre_shared_key: facts.used_key().cloned(),
@@ -227,6 +231,7 @@ impl Session {
         w.opaque8(self.server_name.as_deref().unwrap_or_default().as_bytes());
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
         w.opaque8(&self.context);
+        CredentialId::write(self.credential.as_ref(), &mut w);
         w.opaque16(&self.identity);
         write_used_key(&mut w, self.pre_shared_key.as_ref());
         write_chain(&mut w, &self.peer_chain);
@@ -307,6 +312,7 @@ impl Session {
             server_name: read_name(r.opaque8().ok()?)?,
             alpn: not_empty(r.opaque8().ok()?),
             context: Context::read(r.opaque8().ok()?)?,
+            credential: CredentialId::read(&mut r)?,
             identity: r.opaque16().ok()?.to_vec(),
             pre_shared_key: read_used_key(&mut r)?,
             peer_chain: read_chain(&mut r)?.into(),

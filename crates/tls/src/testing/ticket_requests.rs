@@ -33,12 +33,12 @@ fn given(server: &ServerConfig, said: Option<(u8, u8)>) -> [u8; 2] {
         let suite = CipherSuite::TLS_AES_128_GCM_SHA256;
         let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite);
         facts.resumed = resumed;
-        tickets_to_send(server, &hello, &facts)
+        tickets_to_send(server, &hello, &facts, true)
     })
 }
 
 fn server(builder: ServerConfigBuilder) -> Arc<ServerConfig> {
-    builder.credentials(Policy::Ask).build().unwrap()
+    builder.credentials(Policy::Ask).session_context(b"test").build().unwrap()
 }
 
 #[test]

@@ -48,4 +48,5 @@ mod strangers;
 mod streams;
 mod traffic_keys;
 mod updates;
+mod virtual_hosts;
 mod wishes;

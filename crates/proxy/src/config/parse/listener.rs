@@ -86,6 +86,7 @@ struct Terms {
     connect: Connect,
     on_truncation: OnTruncation,
     send_proxy_protocol: bool,
+    session_context: Option<String>,
 }
 
 impl Default for Terms {
@@ -102,6 +103,7 @@ impl Default for Terms {
             connect: Connect::Auto,
             on_truncation: OnTruncation::Auto,
             send_proxy_protocol: false,
+            session_context: None,
         }
     }
 }
@@ -158,6 +160,12 @@ impl Terms {
         self.on_truncation = keys.word("on_truncation", &words)?.unwrap_or(self.on_truncation);
         let told = keys.flag("send_proxy_protocol")?;
         self.send_proxy_protocol = told.unwrap_or(self.send_proxy_protocol);
+        if let Some(context) = keys.string("session_context")? {
+            if context.is_empty() {
+                return Err(keys.fault("session_context", "is empty"));
+            }
+            self.session_context = Some(context);
+        }
         Ok(self)
     }
 
@@ -201,6 +209,7 @@ impl Terms {
             connect: self.connect,
             on_truncation: self.on_truncation,
             send_proxy_protocol: self.send_proxy_protocol,
+            session_context: self.session_context.clone(),
         }
     }
 }

@@ -16,6 +16,7 @@ use tercel_wire::{CertificateType, List, Reader, SerializedSct, SignatureScheme}
 
 use super::compressed_forms::CompressedForms;
 use super::scheme;
+use crate::session::credential_id::CredentialId;
 
 pub use error::CredentialError;
 pub use request::CredentialRequest;
@@ -40,6 +41,8 @@ pub struct Credential {
     compressed: CompressedForms,
     /// How the chain's certificates are signed; `None` is a way we do not know.
     chain_signatures: Vec<Option<SignatureAlgorithm>>,
+    /// What sessions made with this credential are bound to.
+    id: CredentialId,
 }
 
 /// Where a credential's key lives.
@@ -158,6 +161,10 @@ impl Credential {
     ) -> Self {
         let chain_signatures = tercel_pki::signature_algorithms(&chain);
         let issuers = chain.iter().filter_map(|one| tercel_pki::issuer(one).ok()).collect();
+        let id = match (&raw_key, chain.first()) {
+            (None, Some(leaf)) => CredentialId::of_certificate(leaf),
+            (key, _) => CredentialId::of_raw_public_key(key.as_deref().unwrap_or_default()),
+        };
         Self {
             chain,
             raw_key,
@@ -171,6 +178,7 @@ impl Credential {
             issuers,
             compressed: CompressedForms::default(),
             chain_signatures,
+            id,
         }
     }
 
@@ -201,6 +209,7 @@ impl Credential {
             issuers: self.issuers.clone(),
             compressed: CompressedForms::default(),
             chain_signatures: self.chain_signatures.clone(),
+            id: self.id,
         };
         copy.ocsp_response(response)
     }
@@ -258,6 +267,11 @@ impl Credential {
 
     pub(crate) fn raw_key(&self) -> Option<&[u8]> {
         self.raw_key.as_deref()
+    }
+
+    /// What sessions made with this credential are bound to.
+    pub(crate) fn id(&self) -> &CredentialId {
+        &self.id
     }
 
     pub(crate) fn key(&self) -> &Key {

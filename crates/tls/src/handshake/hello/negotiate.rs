@@ -4,8 +4,8 @@
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
-    CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, ClientVersions,
-    NamedGroup, ProtocolVersion,
+    CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, ClientVersions, List,
+    NamedGroup, ProtocolVersion, SignatureScheme,
 };
 
 use super::certificate_type;
@@ -176,16 +176,37 @@ pub(crate) fn credential_request<'a>(
     version: ProtocolVersion,
     config: &ServerConfig,
 ) -> Option<CredentialRequest<'a>> {
+    let schemes = hello.extensions.signature_algorithms?;
+    Some(request_for(hello, version, config, schemes, SchemeSet::of(schemes)))
+}
+
+/// The same for a client that offers a session. It may leave `signature_algorithms` out, since it is then asked to verify
+/// nothing; which credential it would be shown is decided as if it could verify everything. RFC 9846 9.2
+pub(crate) fn request_to_resume<'a>(
+    hello: &ClientHello<'a>,
+    version: ProtocolVersion,
+    config: &ServerConfig,
+) -> CredentialRequest<'a> {
+    credential_request(hello, version, config)
+        .unwrap_or_else(|| request_for(hello, version, config, List::of(&[]), SchemeSet::all()))
+}
+
+fn request_for<'a>(
+    hello: &ClientHello<'a>,
+    version: ProtocolVersion,
+    config: &ServerConfig,
+    signature_schemes: List<'a, SignatureScheme>,
+    known: SchemeSet,
+) -> CredentialRequest<'a> {
     let tls13 = version == ProtocolVersion::TLS1_3;
     let serves =
         |authentication: Authentication| tls13 || suite12(hello, config, authentication).is_ok();
-    let signature_schemes = hello.extensions.signature_algorithms?;
     let certificate_signature_schemes = hello.extensions.signature_algorithms_cert;
-    Some(CredentialRequest {
+    CredentialRequest {
         side: Side::Server,
         version,
         server_name: server_name(hello),
-        known: SchemeSet::of(signature_schemes),
+        known,
         known_in_certificates: certificate_signature_schemes.map(SchemeSet::of),
         signature_schemes,
         certificate_signature_schemes,
@@ -194,7 +215,7 @@ pub(crate) fn credential_request<'a>(
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),
         client_certificate_types: None,
         authorities: hello.extensions.certificate_authorities,
-    })
+    }
 }
 
 /// The error for a server that has no credential to show.

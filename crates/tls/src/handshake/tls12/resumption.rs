@@ -21,6 +21,7 @@ use crate::handshake::coroutine::Turn;
 use crate::handshake::established::Established;
 use crate::handshake::flow::Flow;
 use crate::handshake::hello::{Outcome, certificate_type, negotiate};
+use crate::handshake::identity::CredentialForHello;
 use crate::handshake::log::SecretLog;
 use crate::handshake::record_limits::RecordLimits;
 use crate::handshake::resumption::Found;
@@ -30,6 +31,7 @@ use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, VerifyData};
 use crate::session::client_store::ClientSessionKey;
+use crate::session::credential_id::CredentialId;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
 
@@ -45,7 +47,9 @@ pub(crate) async fn find(
     };
     let session = &found.session;
     let server_name = negotiate::server_name(hello);
-    if !resumption::belongs(session, config, ProtocolVersion::TLS1_2, server_name, found.now) {
+    let version = ProtocolVersion::TLS1_2;
+    let credential = &mut CredentialForHello::new(config, hello, version);
+    if !resumption::belongs(session, config, version, server_name, credential, found.now) {
         return Ok(None);
     }
     let extended = hello.extensions.extended_master_secret.is_some();
@@ -179,6 +183,10 @@ pub(crate) enum NewSession {
 /// A client that takes tickets gets one; others get an id if there is a store. RFC 5077 3.2
 pub(crate) fn plan(config: &ServerConfig, hello: &ClientHello<'_>) -> Result<NewSession, Error> {
     let resumption = &config.resumption;
+    // What would never be accepted is not handed out.
+    if !config.binds_sessions() {
+        return Ok(NewSession::None);
+    }
     if resumption.tickets.is_some() && hello.extensions.session_ticket.is_some() {
         return Ok(NewSession::Ticket);
     }
@@ -191,13 +199,14 @@ pub(crate) fn plan(config: &ServerConfig, hello: &ClientHello<'_>) -> Result<New
 }
 
 /// The session after a server's full handshake.
-fn of_server(
+pub(crate) fn of_server(
     config: &ServerConfig,
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &Facts,
+    credential: &CredentialId,
 ) -> Session {
-    let mut session = resumption::template(config, suite, facts, None);
+    let mut session = resumption::template(config, suite, facts, Some(credential), None);
     session.secret = Secret::new(main.as_bytes());
     session.lifetime = resumption::lifetime(config);
     session
@@ -207,13 +216,10 @@ fn of_server(
 pub(crate) fn send_ticket(
     flow: &mut Flow,
     config: &ServerConfig,
-    suite: &'static Suite,
-    main: &MainSecret12,
-    facts: &Facts,
+    session: &Session,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let session = of_server(config, suite, main, facts);
-    let ticket = resumption::seal(config, &session);
+    let ticket = resumption::seal(config, session);
     let message = NewSessionTicketTls12 {
         ticket_lifetime_hint: session.lifetime,
         ticket: ticket.as_deref().unwrap_or_default(),
@@ -228,9 +234,10 @@ pub(crate) fn made(
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &mut Facts,
+    credential: &CredentialId,
     id: [u8; 32],
 ) -> ([u8; 32], Option<ServerSession>) {
-    let session = of_server(config, suite, main, facts);
+    let session = of_server(config, suite, main, facts, credential);
     if let Some(Policy::Ask) = &config.resumption.store {
         resumption::leave(&id, &session, facts);
         return (id, None);

@@ -85,12 +85,25 @@ pub(crate) fn finish(
         let (DirectionKeys { client: read_keys, server: write_keys }, expected) =
             main.keys_and_client_finished(&sent.randoms, &digest);
         auth::receive_finished(flow, read_keys, &expected, Some(&mut sent.transcript)).await?;
-        let FirstFlight { suite, mut facts, mut transcript, randoms, session, limits, .. } = sent;
+        let FirstFlight {
+            suite,
+            mut facts,
+            mut transcript,
+            randoms,
+            session,
+            limits,
+            credential,
+            ..
+        } = sent;
+        let credential = credential.id();
         let kept = match session {
             NewSession::None => None,
-            NewSession::Stored(id) => Some(resumption::made(config, suite, &main, &mut facts, id)),
+            NewSession::Stored(id) => {
+                Some(resumption::made(config, suite, &main, &mut facts, credential, id))
+            }
             NewSession::Ticket => {
-                resumption::send_ticket(flow, config, suite, &main, &facts, &mut transcript)?;
+                let session = resumption::of_server(config, suite, &main, &facts, credential);
+                resumption::send_ticket(flow, config, &session, &mut transcript)?;
                 None
             }
         };

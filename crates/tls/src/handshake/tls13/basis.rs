@@ -13,7 +13,7 @@ use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, Message};
 use crate::handshake::hello::negotiate;
-use crate::handshake::identity;
+use crate::handshake::identity::{self, CredentialForHello};
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::EarlySecret;
@@ -44,8 +44,18 @@ pub(super) async fn choose_basis(
     alpn: Option<&[u8]>,
     retried: bool,
 ) -> Result<Basis, Error> {
-    let accepted =
-        resumption::accept(flow, config, hello, suite, transcript, &mut partial, external);
+    let mut credential = CredentialForHello::new(config, hello, ProtocolVersion::TLS1_3);
+    let credential = &mut credential;
+    let accepted = resumption::accept(
+        flow,
+        config,
+        hello,
+        suite,
+        transcript,
+        &mut partial,
+        external,
+        credential,
+    );
     let accepted = accepted.await?;
     // Nothing was accepted, so that it was not needed.
     if !partial.is_empty() {

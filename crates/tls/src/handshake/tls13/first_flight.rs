@@ -13,6 +13,7 @@ use super::fresh::{ForTickets, Fresh};
 use super::resumption;
 use super::secrets::{Application, End, application, handshake_keys};
 use super::server_hello::exchange_keys;
+use crate::config::credential::Credential;
 use crate::config::policy::Side;
 use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::authentication::certificate::write_request;
@@ -40,7 +41,8 @@ pub(crate) struct FirstFlight {
     /// If early data was accepted: the limits that hold behind it.
     pub(super) early_data: Option<RecordLimits>,
     pub(super) early_exporter: Option<Box<Exporter>>,
-    pub(super) shows_certificate: bool,
+    /// The credential that was shown, in a full handshake.
+    pub(super) credential: Option<Arc<Credential>>,
     /// For the tickets that the client gets.
     pub(super) for_tickets: ForTickets,
 }
@@ -134,7 +136,7 @@ pub(crate) async fn send_first_flight(
         session.as_deref(),
     )?;
     let (shared, for_tickets) = {
-        let tickets = resumption::tickets_to_send(config, &hello, &facts);
+        let tickets = resumption::tickets_to_send(config, &hello, &facts, own.is_some());
         let Fresh { random, for_tickets } = Fresh::draw(config, tickets)?;
         let shared =
             exchange_keys(flow, &hello, &random, suite, group, psk_index, &mut transcript)?;
@@ -182,7 +184,7 @@ pub(crate) async fn send_first_flight(
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
         record_limits::tls13(&config.common, theirs, ours)
     });
-    let shows_certificate = own.is_some();
+    let credential = own.map(|(credential, _)| credential);
     Ok(FirstFlight {
         suite,
         transcript,
@@ -190,7 +192,7 @@ pub(crate) async fn send_first_flight(
         session,
         early_data,
         early_exporter,
-        shows_certificate,
+        credential,
         for_tickets,
     })
 }

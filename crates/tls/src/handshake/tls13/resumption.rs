@@ -20,6 +20,7 @@ use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, wrong_answer};
 use crate::handshake::hello::negotiate;
+use crate::handshake::identity::CredentialForHello;
 use crate::handshake::question::{AdmitEarlyDataQuestion, Answer, Question};
 use crate::handshake::resumption::{Found, Name};
 use crate::handshake::transcript::Transcript;
@@ -51,6 +52,7 @@ pub(crate) async fn accept(
     transcript: &mut Transcript,
     partial: &mut &[u8],
     external: Option<&Arc<PreSharedKey>>,
+    credential: &mut CredentialForHello<'_>,
 ) -> Result<Option<Accepted>, Error> {
     let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
     if !pre_shared_key::goes_with_key_exchange(hello) {
@@ -69,9 +71,10 @@ pub(crate) async fn accept(
         let found = resumption::find(flow, config, identity.identity, true).await?;
         let Some(Found { session, is_stored, now, .. }) = found else { continue };
         let name = negotiate::server_name(hello);
+        let version = ProtocolVersion::TLS1_3;
         // The hash of the key must be the suite's. RFC 9846 4.3.11
-        if !resumption::belongs(&session, config, ProtocolVersion::TLS1_3, name, now)
-            || session.suite.hash != suite.hash
+        if session.suite.hash != suite.hash
+            || !resumption::belongs(&session, config, version, name, credential, now)
         {
             continue;
         }
@@ -178,10 +181,19 @@ fn age_skew(session: &Session, obfuscated: u32, now: UnixTime) -> i64 {
     theirs.saturating_sub(ours)
 }
 
-/// How many tickets this client gets.
-pub(crate) fn tickets_to_send(config: &ServerConfig, hello: &ClientHello<'_>, facts: &Facts) -> u8 {
+/// How many tickets this client gets. `shows_certificate` says that the handshake is a full one.
+pub(crate) fn tickets_to_send(
+    config: &ServerConfig,
+    hello: &ClientHello<'_>,
+    facts: &Facts,
+    shows_certificate: bool,
+) -> u8 {
     // A client that cannot use a ticket gets none. RFC 9846 4.3.9
     if !config.resumption.is_on() || !pre_shared_key::goes_with_key_exchange(hello) {
+        return 0;
+    }
+    // A ticket that would never be accepted is not sent.
+    if shows_certificate && !config.binds_sessions() {
         return 0;
     }
     let resumption = &config.resumption;

@@ -40,7 +40,7 @@ pub(crate) async fn handshake(
         flow.install_read(keys.behind_early_data.take().ok_or(Local::Encode)?)?;
         flow.order(limits)?;
     }
-    let shown = if sent.shows_certificate && config.client_auth != ClientAuth::None {
+    let shown = if sent.credential.is_some() && config.client_auth != ClientAuth::None {
         // Its question needs much room, and most handshakes have none.
         boxed(|| receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript))
             .await?
@@ -53,8 +53,11 @@ pub(crate) async fn handshake(
         end.verifies(transcript, verify_data)
     })?;
     flow.install_read(client)?;
-    let FirstFlight { suite, mut transcript, mut facts, session, .. } = sent;
+    let FirstFlight { suite, mut transcript, mut facts, session, credential, .. } = sent;
     let authenticated = session.as_ref().map(|session| session.authenticated);
+    // A chain of resumptions stays bound to what its full handshake has shown.
+    let resumed = session.as_ref().and_then(|session| session.credential);
+    let credential = credential.as_ref().map(|credential| *credential.id()).or(resumed);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
         shown.into_facts(&mut facts);
@@ -67,7 +70,7 @@ pub(crate) async fn handshake(
     let requesting = requesting(config, &facts, &transcript);
     if !sent.for_tickets.is_empty() {
         let secret = end.into_resumption_secret(&mut transcript).ok_or(Local::Encode)?;
-        let template = server_session(config, suite, &facts, authenticated);
+        let template = server_session(config, suite, &facts, credential.as_ref(), authenticated);
         resumption::send_tickets(flow, config, &sent.for_tickets, template, &secret, &mut facts)?;
     }
     flow.connect(Established {

@@ -35,6 +35,8 @@ pub(crate) struct FirstFlight {
     pub(super) randoms: Randoms,
     pub(super) exchange: Option<KeyExchange>,
     pub(super) session: NewSession,
+    /// What was shown.
+    pub(super) credential: Arc<Credential>,
     /// What holds behind the handshake.
     pub(super) limits: RecordLimits,
 }
@@ -104,7 +106,16 @@ pub(super) async fn send(
     flow.send(&ServerHelloDone, &mut transcript)?;
 
     let limits = limits(config, hello);
-    Ok(FirstFlight { suite, facts, transcript, randoms, exchange: Some(exchange), session, limits })
+    Ok(FirstFlight {
+        suite,
+        facts,
+        transcript,
+        randoms,
+        exchange: Some(exchange),
+        session,
+        credential,
+        limits,
+    })
 }
 
 /// What the extensions of a ServerHello depend on.

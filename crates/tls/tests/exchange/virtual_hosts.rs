@@ -1,0 +1,338 @@
+//! Sessions offered to other virtual hosts: a server resumes only what a full handshake there would have authenticated.
+//!
+//! `session_binding.rs` goes through the other options of a configuration.
+
+use std::sync::Arc;
+
+use tercel::pki_types::{PrivateKeyDer, UnixTime};
+use tercel::wire::ProtocolVersion;
+use tercel::{
+    AcceptAnyPeer, Answer, ChooseConfig, ClientConfig, ClientMemoryStore, Credential,
+    CredentialRequest, Credentials, MemoryStore, Policy, Question, RotatingTickets,
+    SelectCredential, ServerConfig, ServerConfigBuilder, SessionStore, Side, TicketSealer,
+};
+
+use crate::early_data::guard;
+use crate::identity::{Kind, credential_for, leaf};
+use crate::pair::Pair;
+use crate::resumption::VERSIONS;
+use crate::server_sessions::Drawer;
+
+const BANK: &str = "bank.example";
+const UPLOADS: &str = "uploads.example";
+/// A client that connects to an address sends no name.
+const ADDRESS: &str = "192.0.2.1";
+
+/// What several servers share.
+enum Shared {
+    Tickets(Arc<RotatingTickets>),
+    Store(Arc<MemoryStore>),
+}
+
+impl Shared {
+    fn both() -> [Self; 2] {
+        [
+            Self::Tickets(Arc::new(RotatingTickets::new(UnixTime::now()).unwrap())),
+            Self::Store(Arc::new(MemoryStore::new(100))),
+        ]
+    }
+
+    fn with(&self, builder: ServerConfigBuilder) -> ServerConfigBuilder {
+        match self {
+            Self::Tickets(tickets) => builder.tickets(Arc::clone(tickets) as Arc<dyn TicketSealer>),
+            Self::Store(store) => builder
+                .without_tickets()
+                .session_store(Policy::Here(Arc::clone(store) as Arc<dyn SessionStore>)),
+        }
+    }
+
+    fn server(&self, names: &[&str]) -> Arc<ServerConfig> {
+        self.showing(credential_for(Kind::P256, names)).build().unwrap()
+    }
+
+    fn showing(&self, credential: Credential) -> ServerConfigBuilder {
+        self.with(ServerConfig::builder().credential(credential))
+    }
+}
+
+/// Each version over each way to keep sessions.
+fn everywhere(mut check: impl FnMut(ProtocolVersion, &Shared)) {
+    for version in VERSIONS {
+        Shared::both().iter().for_each(|shared| check(version, shared));
+    }
+}
+
+/// A client that checks nothing, so that the server alone decides.
+fn client(version: ProtocolVersion) -> Arc<ClientConfig> {
+    ClientConfig::builder()
+        .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+        .session_store(Arc::new(ClientMemoryStore::default()))
+        .versions(&[version])
+        .build()
+        .unwrap()
+}
+
+/// Connects, moves data so that tickets arrive, and says whether a session was resumed.
+fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, name: &str) -> bool {
+    visit_answering(client, server, name, |_, question| panic!("{question:?}"))
+}
+
+fn visit_answering(
+    client: &Arc<ClientConfig>,
+    server: &Arc<ServerConfig>,
+    name: &str,
+    answer: impl FnMut(Side, Question) -> Answer,
+) -> bool {
+    let mut ends = Pair::new(client, server, name).answering(answer).connect().unwrap();
+    ends.talk();
+    assert_eq!(ends.client.connection.facts.resumed, ends.server.connection.facts.resumed);
+    ends.server.connection.facts.resumed
+}
+
+/// Whether the session of a visit to `first` is resumed at `second`, under one name.
+fn moves(
+    version: ProtocolVersion,
+    name: &str,
+    first: &Arc<ServerConfig>,
+    second: &Arc<ServerConfig>,
+) -> bool {
+    let client = client(version);
+    assert!(!visit(&client, first, name));
+    assert!(visit(&client, first, name), "not resumed where it was made: {version} {name}");
+    visit(&client, second, name)
+}
+
+#[test]
+fn a_session_is_not_resumed_at_a_host_that_shows_another_certificate() {
+    everywhere(|version, shared| {
+        let (bank, uploads) = (shared.server(&[BANK]), shared.server(&[UPLOADS]));
+        assert!(!moves(version, BANK, &bank, &uploads), "{version}");
+        assert!(!moves(version, ADDRESS, &bank, &uploads), "{version}");
+    });
+}
+
+#[test]
+fn early_data_does_not_reach_another_host_either() {
+    for shared in Shared::both() {
+        let host = |name| {
+            let builder = shared.showing(credential_for(Kind::P256, &[name]));
+            builder.early_data(1000, guard()).build().unwrap()
+        };
+        let (bank, uploads) = (host(BANK), host(UPLOADS));
+        let early = |server| {
+            let client = ClientConfig::builder()
+                .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+                .early_data(true)
+                .build()
+                .unwrap();
+            visit(&client, &bank, BANK);
+            let ends = Pair::new(&client, server, BANK).connect().unwrap();
+            (ends.server.connection.facts.resumed, ends.server.connection.facts.early_data)
+        };
+        assert_eq!(early(&bank), (true, tercel::EarlyData::Accepted));
+        assert_eq!(early(&uploads), (false, tercel::EarlyData::Rejected));
+    }
+}
+
+#[test]
+fn a_renewed_certificate_takes_over_the_sessions_of_its_name() {
+    everywhere(|version, shared| {
+        let bank = shared.server(&[BANK]);
+        for renewed in [&[BANK][..], &["*.example"], &[UPLOADS, BANK]] {
+            assert!(moves(version, BANK, &bank, &shared.server(renewed)), "{version} {renewed:?}");
+        }
+        let rsa = shared.showing(credential_for(Kind::Rsa2048, &[BANK])).build().unwrap();
+        assert!(moves(version, BANK, &bank, &rsa), "{version}");
+    });
+}
+
+#[test]
+fn a_chain_of_resumptions_stays_bound_to_its_name() {
+    everywhere(|version, shared| {
+        let client = client(version);
+        let [bank, renewed, uploads] =
+            [&[BANK][..], &[BANK, UPLOADS], &[UPLOADS]].map(|names| shared.server(names));
+        assert!(!visit(&client, &bank, BANK));
+        assert!(visit(&client, &renewed, BANK));
+        assert!(visit(&client, &renewed, BANK));
+        assert!(!visit(&client, &uploads, BANK), "{version}");
+    });
+}
+
+#[test]
+fn without_a_name_the_set_of_names_has_to_be_the_same() {
+    everywhere(|version, shared| {
+        let bank = shared.server(&[BANK, ADDRESS]);
+        let same = shared.server(&[ADDRESS, "BANK.example"]);
+        assert!(moves(version, ADDRESS, &bank, &same), "{version}");
+        for others in [&[BANK][..], &[ADDRESS], &[BANK, ADDRESS, UPLOADS], &[]] {
+            let other = shared.server(others);
+            assert!(!moves(version, ADDRESS, &bank, &other), "{version} {others:?}");
+        }
+        // Nothing says that two certificates without names are for one server.
+        let [nameless, other] = [(); 2].map(|()| shared.server(&[]));
+        assert!(!moves(version, ADDRESS, &nameless, &other), "{version}");
+    });
+}
+
+#[test]
+fn what_counts_is_the_credential_for_this_name() {
+    everywhere(|version, shared| {
+        let leaf_of = |names: &[&str]| credential_for(Kind::P256, names);
+        let both = shared.showing(leaf_of(&[UPLOADS])).credential(leaf_of(&[BANK]));
+        let both = both.build().unwrap();
+        let bank = shared.server(&[BANK]);
+        assert!(moves(version, BANK, &bank, &both), "{version}");
+        // Without a name the first credential is shown.
+        assert!(!moves(version, ADDRESS, &bank, &both), "{version}");
+    });
+}
+
+#[test]
+fn credentials_that_were_replaced_end_their_sessions() {
+    everywhere(|version, shared| {
+        let set = Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[BANK])]));
+        let server = ServerConfig::builder().replaceable_credentials(Arc::clone(&set));
+        let server = shared.with(server).build().unwrap();
+        let client = client(version);
+        assert!(!visit(&client, &server, BANK));
+        set.replace(vec![credential_for(Kind::P256, &[BANK])]);
+        assert!(visit(&client, &server, BANK), "{version}");
+        set.replace(vec![credential_for(Kind::P256, &[UPLOADS])]);
+        assert!(!visit(&client, &server, BANK), "{version}");
+    });
+}
+
+#[test]
+fn a_known_name_is_required_of_clients_without_one_no_less() {
+    everywhere(|version, shared| {
+        let strict = |names: &[&str]| {
+            let builder = shared.showing(credential_for(Kind::P256, names));
+            builder.require_known_name().build().unwrap()
+        };
+        let bank = strict(&[BANK]);
+        assert!(!moves(version, ADDRESS, &bank, &strict(&[UPLOADS])), "{version}");
+        assert!(moves(version, ADDRESS, &bank, &strict(&[BANK])), "{version}");
+    });
+}
+
+#[test]
+fn across_names_a_renewed_certificate_has_to_be_for_both() {
+    Shared::both().iter().for_each(|shared| {
+        let across = |names: &[&str]| {
+            let builder = shared.showing(credential_for(Kind::P256, names));
+            builder.resumption_across_names(true).build().unwrap()
+        };
+        let resumes = |second: &Arc<ServerConfig>, first: &Arc<ServerConfig>, name| {
+            let client = ClientConfig::builder()
+                .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+                .session_store(Arc::new(Drawer::default()))
+                .build()
+                .unwrap();
+            assert!(!visit(&client, first, BANK));
+            visit(&client, second, name)
+        };
+        let first = across(&[BANK, UPLOADS]);
+        assert!(resumes(&first, &first, UPLOADS));
+        assert!(resumes(&first, &first, ADDRESS));
+        assert!(resumes(&across(&[BANK, UPLOADS]), &first, UPLOADS));
+        for renewed in [&[BANK][..], &[UPLOADS]] {
+            assert!(!resumes(&across(renewed), &first, UPLOADS), "{renewed:?}");
+        }
+        assert!(!resumes(&across(&[BANK, UPLOADS]), &first, ADDRESS));
+    });
+}
+
+#[test]
+fn chosen_and_asked_credentials_need_a_session_context() {
+    struct Chosen(Arc<Credential>);
+    impl SelectCredential for Chosen {
+        fn select_credential(&self, _: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+            Some(Arc::clone(&self.0))
+        }
+    }
+    everywhere(|version, shared| {
+        let shown = Arc::new(credential_for(Kind::P256, &[BANK]));
+        let answer = {
+            let shown = Arc::clone(&shown);
+            move |_: Side, question: Question| match question {
+                Question::SelectCredential(_) => Answer::Credential(Some(Arc::clone(&shown))),
+                other => panic!("{other:?}"),
+            }
+        };
+        let policies = || -> [Policy<dyn SelectCredential>; 2] {
+            [Policy::Ask, Policy::Here(Arc::new(Chosen(Arc::clone(&shown))))]
+        };
+        for (policy, again) in policies().into_iter().zip(policies()) {
+            let with = |policy: &Policy<dyn SelectCredential>, label: &[u8]| {
+                let builder = ServerConfig::builder().credentials(policy.clone());
+                shared.with(builder).session_context(label).build().unwrap()
+            };
+            let resumes = |first: &Arc<ServerConfig>, second: &Arc<ServerConfig>| {
+                let client = client(version);
+                assert!(!visit_answering(&client, first, BANK, answer.clone()));
+                visit_answering(&client, second, BANK, answer.clone())
+            };
+            let unnamed = with(&policy, b"");
+            assert!(!resumes(&unnamed, &unnamed), "{version}");
+            assert!(resumes(&with(&policy, b"bank"), &with(&again, b"bank")), "{version}");
+            assert!(!resumes(&with(&policy, b"bank"), &with(&again, b"other")), "{version}");
+            // The set is known here, and there it is not.
+            let known = shared.server(&[BANK]);
+            assert!(!resumes(&known, &unnamed), "{version}");
+        }
+    });
+}
+
+#[test]
+fn another_raw_public_key_needs_a_session_context() {
+    let raw = |kind| {
+        let (_, private) = leaf(kind, &[BANK]);
+        let public = tercel::crypto::SigningKey::from_der(&private).unwrap().public_key_spki();
+        Credential::raw_public_key(public.into(), &PrivateKeyDer::Pkcs8(private.into())).unwrap()
+    };
+    everywhere(|version, shared| {
+        let types = [tercel::wire::CertificateType::RAW_PUBLIC_KEY];
+        let client = ClientConfig::builder()
+            .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+            .server_certificate_types(&types)
+            .session_context(b"any key")
+            .versions(&[version]);
+        let resumes = |first: ServerConfigBuilder, second: ServerConfigBuilder| {
+            let client = client.clone().build().unwrap();
+            assert!(!visit(&client, &first.build().unwrap(), BANK));
+            visit(&client, &second.build().unwrap(), BANK)
+        };
+        let showing = |kind, label: &[u8]| shared.showing(raw(kind)).session_context(label);
+        assert!(resumes(showing(Kind::P256, b""), showing(Kind::P256, b"")), "{version}");
+        assert!(!resumes(showing(Kind::P256, b""), showing(Kind::P384, b"")), "{version}");
+        assert!(resumes(showing(Kind::P256, b"x"), showing(Kind::P384, b"x")), "{version}");
+        assert!(!resumes(showing(Kind::P256, b"x"), showing(Kind::P384, b"y")), "{version}");
+    });
+}
+
+#[test]
+fn a_chosen_configuration_resumes_only_its_own_names() {
+    struct ByName(Vec<(&'static str, Arc<ServerConfig>)>);
+    impl ChooseConfig for ByName {
+        fn choose_config(
+            &self,
+            hello: &tercel::wire::ClientHello<'_>,
+        ) -> Option<Arc<ServerConfig>> {
+            let asked = hello.extensions.server_name.and_then(|name| name.host_name());
+            let asked = asked.map(|name| name.as_str().to_owned())?;
+            let found = self.0.iter().find(|(name, _)| *name == asked);
+            found.map(|(_, config)| Arc::clone(config))
+        }
+    }
+    everywhere(|version, shared| {
+        let (bank, uploads) = (shared.server(&[BANK]), shared.server(&[UPLOADS]));
+        let choosing = |hosts: Vec<(&'static str, Arc<ServerConfig>)>| {
+            let choose = Policy::Here(Arc::new(ByName(hosts)) as Arc<dyn ChooseConfig>);
+            ServerConfig::builder().choose_config(choose).without_tickets().build().unwrap()
+        };
+        let right = choosing(vec![(BANK, Arc::clone(&bank)), (UPLOADS, Arc::clone(&uploads))]);
+        let swapped = choosing(vec![(BANK, uploads), (UPLOADS, bank)]);
+        assert!(!moves(version, BANK, &right, &swapped), "{version}");
+    });
+}
