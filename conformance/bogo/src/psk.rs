@@ -78,4 +78,8 @@ impl FindPreSharedKey for Judge {
         };
         keys.into_iter().find_map(fitting)
     }
+    fn knows(&self, _: &[u8], fingerprint: &[u8; 32]) -> bool {
+        let keys = self.pre_shared_keys.iter().flat_map(|imported| &imported.keys);
+        keys.into_iter().any(|key| key.fingerprint() == *fingerprint)
+    }
 }

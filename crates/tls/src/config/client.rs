@@ -310,7 +310,8 @@ impl ClientConfigBuilder {
         if resumption.store.is_some() {
             let shows = self.credentials.is_some();
             let label = &resumption.label;
-            resumption.context = client_context(label, &common, &verifier, shows, &keys)?;
+            let ocsp = self.request_ocsp;
+            resumption.context = client_context(label, &common, &verifier, shows, ocsp, &keys)?;
         }
         Ok(Arc::new(ClientConfig {
             resumption,

@@ -49,6 +49,28 @@ pub trait SelectCredential: Send + Sync {
 }
 
 /// Finds a server's external pre-shared key among those that a client offers. RFC 9846 4.3.11
+///
+/// A finder with one key, as a server of one tenant may have it:
+///
+/// ```
+/// use std::sync::Arc;
+/// use tercel::{FindPreSharedKey, PreSharedKey, PreSharedKeyRequest};
+///
+/// struct Tenant(Arc<PreSharedKey>);
+///
+/// impl FindPreSharedKey for Tenant {
+///     fn find_pre_shared_key(
+///         &self,
+///         request: &PreSharedKeyRequest<'_>,
+///     ) -> Option<Arc<PreSharedKey>> {
+///         request.fits(&self.0).then(|| Arc::clone(&self.0))
+///     }
+///
+///     fn knows(&self, _: &[u8], fingerprint: &[u8; 32]) -> bool {
+///         *fingerprint == self.0.fingerprint()
+///     }
+/// }
+/// ```
 pub trait FindPreSharedKey: Send + Sync {
     /// The key to use; `None` if none is known, or a certificate is to be shown instead. One that the
     /// client did not offer, or whose hash fits no suite in common, counts as none: see
@@ -59,14 +81,13 @@ pub trait FindPreSharedKey: Send + Sync {
     fn find_pre_shared_key(&self, request: &PreSharedKeyRequest<'_>) -> Option<Arc<PreSharedKey>>;
 
     /// Whether a session may be resumed that was made with the key of this
-    /// [external identity](PreSharedKey::external_identity) and [fingerprint](PreSharedKey::fingerprint): the
-    /// identity alone does not tell a key from the one that took its place. Default: yes, until the session
-    /// ends; see [`find_pre_shared_key`](crate::ServerConfigBuilder::find_pre_shared_key) for where the
-    /// question is asked.
-    fn knows(&self, external_identity: &[u8], fingerprint: &[u8; 32]) -> bool {
-        let _ = (external_identity, fingerprint);
-        true
-    }
+    /// [external identity](PreSharedKey::external_identity) and [fingerprint](PreSharedKey::fingerprint): yes,
+    /// if a full handshake with this very key would succeed here now.
+    ///
+    /// Servers that share ticket keys or a store can open each other's sessions, so a wrong "yes" lets the
+    /// client of another server in. The identity alone does not tell a key from the one that replaced it, or
+    /// from another tenant's key of the same name; the fingerprint does. A removed key is not known any more.
+    fn knows(&self, external_identity: &[u8], fingerprint: &[u8; 32]) -> bool;
 }
 
 /// Decides whether a peer is who it should be.

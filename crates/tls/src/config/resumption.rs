@@ -198,7 +198,7 @@ impl ClientResumption {
 }
 
 /// Binds sessions to a configuration: its label, its application protocols, what it trusts, what it
-/// shows and its pre-shared keys. A session made where more was trusted is not resumed where less is.
+/// shows, whether it asks for staples, and its pre-shared keys. A session made where more was trusted is not resumed where less is.
 ///
 /// What a verifier or a choice of credentials decides by may not be known; then the label has to tell
 /// configurations apart, and without a label nothing is shared with any other.
@@ -207,13 +207,16 @@ pub(crate) fn client_context(
     common: &Common,
     verifier: &Policy<dyn VerifyPeer>,
     shows_credentials: bool,
+    request_ocsp: bool,
     pre_shared_keys: &[Arc<PreSharedKey>],
 ) -> Result<[u8; 32], ConfigError> {
     let trusted = fingerprint(verifier);
     let can_tell = trusted.is_some() && !shows_credentials;
     let unknown = if can_tell { [0; 32] } else { unknown(label)? };
     let trusted = trusted.unwrap_or_default();
-    let fixed: [&[u8]; 3] = [label, &trusted, &unknown];
+    // Without a request for a staple, a certificate that demands one is accepted without it. RFC 7633 4.2.3
+    let staples = [u8::from(request_ocsp)];
+    let fixed: [&[u8]; 4] = [label, &trusted, &unknown, &staples];
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     for part in fixed.into_iter().chain(common.alpn.iter().map(Vec::as_slice)) {
         hash.update(&part.len().to_be_bytes());

@@ -185,9 +185,12 @@ impl ServerConfigBuilder {
     }
 
     /// Finds pre-shared keys by another object, or by asking: for keys in a database, or a set of
-    /// [`PreSharedKeys`] that is to be replaced while the server runs. Who is asked is not asked about the
-    /// sessions of keys: those are good until they end, for configurations with the same
-    /// [label](Self::session_context), and without a label for this one alone.
+    /// [`PreSharedKeys`] that is to be replaced while the server runs.
+    ///
+    /// Before a session of a key is resumed, an object is asked whether it [knows](FindPreSharedKey::knows) that
+    /// key. With [`Policy::Ask`] nobody is asked that: such sessions are good until they expire, for
+    /// configurations with the same [label](Self::session_context) that ask as well, and without a label for this
+    /// configuration alone. Servers that know different keys therefore have different labels.
     #[must_use]
     pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
         self.pre_shared_keys = Some(find);

@@ -10,13 +10,14 @@ use tercel::pki::{ChainVerifier, OcspPolicy, Refusal, RefusalReason};
 use tercel::pki_types::{CertificateDer, UnixTime};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
-    Answer, ChainPolicy, ClientAuth, Clock, Credential, Error, PeerIdentity, Policy, Question,
-    ServerConfig, ServerConfigBuilder, Side, VerifyPeer,
+    Answer, ChainPolicy, ClientAuth, ClientMemoryStore, Clock, Credential, Error, PeerIdentity,
+    Policy, Question, ServerConfig, ServerConfigBuilder, Side, VerifyPeer,
 };
 
 use crate::identity::{Kind, NAME, authority, client, credential, must_staple, roots, server};
 use crate::ocsp_maker::{Response, Single, revoked, unknown};
 use crate::pair::Pair;
+use crate::resumption::visit;
 
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -86,6 +87,24 @@ fn a_leaf_that_demands_a_staple_needs_a_good_one_if_one_was_asked_for() {
             let silent = client().versions(&[version]).request_ocsp(false).build().unwrap();
             Pair::new(&silent, &server, NAME).connect().unwrap().talk();
         }
+    }
+}
+
+/// A session made by a client that did not ask for a staple says nothing about the staple that the
+/// certificate demands, so a client that asks for one does not resume it. RFC 7633 4.2.3
+#[test]
+fn a_session_made_without_asking_for_a_staple_is_not_offered_by_a_client_that_asks() {
+    let server = ServerConfig::builder().credential(must_staple(Kind::P256)).build().unwrap();
+    for version in BOTH_VERSIONS {
+        let store = Arc::new(ClientMemoryStore::default());
+        let asking = |asks| {
+            let client = client().versions(&[version]).request_ocsp(asks);
+            client.session_store(Arc::clone(&store) as _).build().unwrap()
+        };
+        assert!(!visit(&asking(false), &server));
+        assert!(visit(&asking(false), &server));
+        let failure = Pair::new(&asking(true), &server, NAME).connect().map(|_| ()).unwrap_err();
+        assert_eq!(failure.client, Some(Error::Refused(RefusalReason::MissingStaple)));
     }
 }
 

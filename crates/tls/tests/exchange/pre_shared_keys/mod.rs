@@ -394,6 +394,10 @@ fn a_policy_may_prefer_the_certificate() {
             let needed = request.signature_schemes.is_none();
             self.0.find_pre_shared_key(request).filter(|_| needed)
         }
+
+        fn knows(&self, external_identity: &[u8], fingerprint: &[u8; 32]) -> bool {
+            self.0.knows(external_identity, fingerprint)
+        }
     }
     let keys = Arc::new(OnlyIfNeeded(PreSharedKeys::new(imported("a"))));
     let server = server().find_pre_shared_key(Policy::Here(keys)).build().unwrap();

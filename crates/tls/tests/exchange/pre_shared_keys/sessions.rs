@@ -94,6 +94,48 @@ fn a_session_is_for_servers_with_its_key_not_for_one_with_its_name() {
     assert!(!visit(&client, &with(vec![plain("a", SHA256)])));
 }
 
+/// The finder of one tenant, who has one key.
+struct Tenant(Arc<PreSharedKey>);
+
+impl FindPreSharedKey for Tenant {
+    fn find_pre_shared_key(&self, request: &PreSharedKeyRequest<'_>) -> Option<Arc<PreSharedKey>> {
+        request.fits(&self.0).then(|| Arc::clone(&self.0))
+    }
+
+    fn knows(&self, _: &[u8], fingerprint: &[u8; 32]) -> bool {
+        *fingerprint == self.0.fingerprint()
+    }
+}
+
+#[test]
+fn a_session_of_one_tenants_key_is_not_resumed_at_another_tenant() {
+    let key = |name: &str, secret: u8| {
+        PreSharedKey::external(name.as_bytes(), &[secret; 32], SHA256).unwrap()
+    };
+    let tickets = shared_tickets();
+    let tenant = |name, secret| {
+        let find = Policy::Here(Arc::new(Tenant(Arc::new(key(name, secret)))) as _);
+        let builder = ServerConfig::builder().find_pre_shared_key(find);
+        builder.tickets(Arc::clone(&tickets)).build().unwrap()
+    };
+    let client = key_client([key("a", 1)]).build().unwrap();
+    let own = tenant("a", 1);
+    // The other tenant does not know the name, or has a key of its own under that name.
+    for (other, expected) in [
+        (tenant("b", 2), tercel::Peer::UnknownPreSharedKey),
+        (tenant("a", 2), tercel::Peer::BadBinder),
+    ] {
+        // Leaves the client a session, whether it resumes one or not.
+        visit(&client, &own);
+        let outcome = Pair::new(&client, &other, NAME).connect();
+        let failure = outcome.map(|ends| ends.server.connection.facts.resumed).unwrap_err();
+        assert_eq!(failure.server, Some(expected.into()));
+    }
+    // A second node of the tenant has the tickets' keys and the tenant's key.
+    visit(&client, &own);
+    assert!(visit(&client, &tenant("a", 1)));
+}
+
 #[test]
 fn where_keys_are_asked_for_a_session_is_for_its_own_configuration() {
     let tickets = shared_tickets();
