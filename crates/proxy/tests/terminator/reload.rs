@@ -12,12 +12,14 @@ fn text(folder: &Folder, to: std::net::SocketAddr) -> String {
 async fn routes_change_and_connections_stay() {
     let folder = Folder::new(&["a.example"]);
     let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
-    let mut proxy = crate::support::start(&text(&folder, one));
+    // Without it another backend is another context.
+    let text = |to| text(&folder, to) + "session_context = \"greeting\"\n";
+    let mut proxy = crate::support::start(&text(one));
     let mut old = connect(&proxy, "a.example", client()).await.unwrap();
     let settings = client().build().unwrap();
     let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
     assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"1");
-    proxy.reload(config(&text(&folder, two))).unwrap();
+    proxy.reload(config(&text(two))).unwrap();
     for _ in 0..100 {
         let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
         // Tickets are good across a reload.
@@ -29,6 +31,30 @@ async fn routes_change_and_connections_stay() {
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
     assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"2");
     assert_eq!(exchange(&mut old, b"still").await.unwrap(), b"1still");
+}
+
+#[tokio::test]
+async fn a_session_does_not_follow_a_route_to_other_backends() {
+    let folder = Folder::new(&["a.example"]);
+    let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
+    let mut proxy = crate::support::start(&text(&folder, one));
+    let settings = client().build().unwrap();
+    for resumed in [false, true] {
+        let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
+        assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"1");
+        assert_eq!(stream.facts().resumed, resumed);
+    }
+    proxy.reload(config(&text(&folder, two))).unwrap();
+    for _ in 0..100 {
+        let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
+        let resumed = stream.facts().resumed;
+        // A worker may not have heard of the new configuration yet.
+        if exchange(&mut stream, b"").await.unwrap() == b"2" {
+            assert!(!resumed);
+            return;
+        }
+    }
+    panic!("the new backend is not reached");
 }
 
 #[tokio::test]

@@ -310,8 +310,8 @@ impl ClientConfigBuilder {
         if resumption.store.is_some() {
             let shows = self.credentials.is_some();
             let label = &resumption.label;
-            let ocsp = self.request_ocsp;
-            resumption.context = client_context(label, &common, &verifier, shows, ocsp, &keys)?;
+            let requests = (self.request_ocsp, self.request_timestamps);
+            resumption.context = client_context(label, &common, &verifier, shows, requests, &keys)?;
         }
         Ok(Arc::new(ClientConfig {
             resumption,

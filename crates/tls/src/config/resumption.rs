@@ -103,11 +103,13 @@ impl ServerResumption {
 }
 
 /// Binds sessions to a configuration: its label, what it demands of clients and what it keeps of them; where
-/// clients are not judged again, also what it trusts. A session made under one policy never satisfies another.
+/// clients are not judged again, also what it trusts and whether it requests staples and timestamps (`requests`). A session made
+/// under one policy never satisfies another.
 pub(crate) fn context(
     resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
+    requests: (bool, bool),
 ) -> Result<Context, ConfigError> {
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     let mut add = |part: &[u8]| {
@@ -135,6 +137,8 @@ pub(crate) fn context(
     let verifier = verifier.filter(|_| !resumption.verify_again && demand != ClientAuth::None);
     if let Some(verifier) = verifier {
         add(b"not verified again");
+        // A certificate that demands a staple is judged by whether one was asked for. RFC 7633 4.2.3
+        add(&[u8::from(requests.0), u8::from(requests.1)]);
         add(&match fingerprint(verifier) {
             Some(trusted) => trusted,
             None => unknown(&resumption.label)?,
@@ -197,8 +201,9 @@ impl ClientResumption {
     }
 }
 
-/// Binds sessions to a configuration: its label, its application protocols, what it trusts, what it
-/// shows, whether it asks for staples, and its pre-shared keys. A session made where more was trusted is not resumed where less is.
+/// Binds sessions to a configuration: its label, its application protocols, what it trusts, what it shows, whether it asks for
+/// staples and certificate timestamps, and its pre-shared keys. A session made where more was trusted is not resumed
+/// where less is.
 ///
 /// What a verifier or a choice of credentials decides by may not be known; then the label has to tell
 /// configurations apart, and without a label nothing is shared with any other.
@@ -207,7 +212,7 @@ pub(crate) fn client_context(
     common: &Common,
     verifier: &Policy<dyn VerifyPeer>,
     shows_credentials: bool,
-    request_ocsp: bool,
+    (request_ocsp, request_timestamps): (bool, bool),
     pre_shared_keys: &[Arc<PreSharedKey>],
 ) -> Result<[u8; 32], ConfigError> {
     let trusted = fingerprint(verifier);
@@ -215,7 +220,8 @@ pub(crate) fn client_context(
     let unknown = if can_tell { [0; 32] } else { unknown(label)? };
     let trusted = trusted.unwrap_or_default();
     // Without a request for a staple, a certificate that demands one is accepted without it. RFC 7633 4.2.3
-    let staples = [u8::from(request_ocsp)];
+    // A verifier may demand timestamps, which come only if they are asked for. RFC 6962 3.3.1
+    let staples = [u8::from(request_ocsp), u8::from(request_timestamps)];
     let fixed: [&[u8]; 4] = [label, &trusted, &unknown, &staples];
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     for part in fixed.into_iter().chain(common.alpn.iter().map(Vec::as_slice)) {

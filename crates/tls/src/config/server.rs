@@ -327,7 +327,12 @@ impl ServerConfigBuilder {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
         resumption.check_window()?;
-        resumption.context = context(&resumption, self.client_auth, client_verifier.as_ref())?;
+        resumption.context = context(
+            &resumption,
+            self.client_auth,
+            client_verifier.as_ref(),
+            (self.request_ocsp, self.request_timestamps),
+        )?;
         resumption.context_of_keys = context_of_keys(&resumption, self.pre_shared_keys.as_ref())?;
         Ok(Arc::new(ServerConfig {
             common,

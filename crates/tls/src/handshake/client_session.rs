@@ -59,6 +59,12 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
             return None;
         }
     }
+    // A full handshake would accept neither another form of certificate nor another main secret. RFC 7250, RFC 7627 5.2
+    let takes_form = !session.has_peer()
+        || config.server_certificate_types.contains(&session.server_certificate_type());
+    if !takes_form || (config.common.require_extended_main_secret && !session.extended) {
+        return None;
+    }
     let offered = config.common.usable_suites().any(|suite| suite == session.suite);
     (offered && config.common.allows(&session)).then_some(session)
 }
@@ -171,7 +177,10 @@ mod tests {
 
     /// Whether a stored session that was changed like this is taken.
     fn is_taken(change: impl FnOnce(&mut Session)) -> bool {
-        let config = config();
+        is_taken_by(&config(), change)
+    }
+
+    fn is_taken_by(config: &ClientConfig, change: impl FnOnce(&mut Session)) -> bool {
         let to = ClientSessionKey::new(
             "server.example".try_into().unwrap(),
             None,
@@ -179,7 +188,7 @@ mod tests {
         );
         let suite = suite::find(OURS).unwrap();
         let facts = Facts::new(ProtocolVersion::TLS1_2, OURS);
-        let mut session = template(&config, &to.server_name, &facts, suite, None);
+        let mut session = template(config, &to.server_name, &facts, suite, None);
         session.secret = Secret::new(&[7; 48]);
         session.lifetime = 100;
         session.identity = vec![1; MAX_SESSION_ID];
@@ -187,7 +196,7 @@ mod tests {
         let expires = session.expires();
         let store = config.resumption.store.as_ref().unwrap();
         store.put_session(&to, ClientSession::new(Box::new(session)), expires);
-        take(&config, &to).is_some()
+        take(config, &to).is_some()
     }
 
     #[test]
@@ -207,6 +216,17 @@ mod tests {
     #[test]
     fn a_session_is_taken_only_under_a_suite_that_is_offered() {
         assert!(!is_taken(|session| session.suite = suite::find(ANOTHER).unwrap()));
+    }
+
+    #[test]
+    fn a_session_is_taken_only_with_an_extended_main_secret_where_one_is_required() {
+        assert!(is_taken(|session| session.extended = false));
+        let mut strict = ClientConfig::clone(&config());
+        strict.common.require_extended_main_secret = true;
+        for extended in [false, true] {
+            let taken = is_taken_by(&strict, |session| session.extended = extended);
+            assert_eq!(taken, extended);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pki_types::UnixTime;
 use tercel_crypto::{Hash, HashAlgorithm};
-use tercel_wire::ProtocolVersion;
+use tercel_wire::{CertificateType, ProtocolVersion};
 
 use super::flow::{Flow, wrong_answer};
 use super::identity::{self, CredentialForHello};
@@ -111,7 +111,13 @@ pub(crate) fn belongs(
 fn names_peer(session: &Session, config: &ServerConfig) -> bool {
     let Some(key) = &session.pre_shared_key else {
         let required = config.client_auth == ClientAuth::Required;
-        return !config.only_pre_shared_keys && (!required || session.has_peer());
+        // Nor does a full handshake take a form of certificate that is not listed. RFC 7250 4.2
+        let takes = |form| config.client_certificate_types.contains(&form);
+        let form = match &session.peer_raw_public_key {
+            Some(_) => takes(CertificateType::RAW_PUBLIC_KEY),
+            None => !session.has_peer() || takes(CertificateType::X509),
+        };
+        return !config.only_pre_shared_keys && (!required || session.has_peer()) && form;
     };
     match &config.pre_shared_keys {
         None => false,

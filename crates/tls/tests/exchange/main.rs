@@ -41,6 +41,7 @@ mod rotation;
 mod saved;
 mod secrets;
 mod server_sessions;
+mod session_binding;
 mod signatures;
 mod sizes;
 mod staples;

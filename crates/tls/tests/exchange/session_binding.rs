@@ -1,0 +1,615 @@
+//! What a session is bound to: every option of both builders, each with two values. Either a session made under one is
+//! not resumed under the other, or docs/sessions.md says why it may be.
+//!
+//! `virtual_hosts.rs` has the server's credentials in detail.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tercel::crypto::HashAlgorithm;
+use tercel::pki::Roots;
+use tercel::pki_types::UnixTime;
+use tercel::wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel::{
+    AcceptAnyPeer, ChooseConfig, ClientAuth, ClientConfig, ClientConfigBuilder, ClientMemoryStore,
+    Credential, Credentials, ForgetSession, KeyLog, MemoryStore, Padding, Policy, PreSharedKey,
+    PreSharedKeys, RotatingTickets, SelectCredential, ServerConfig, ServerConfigBuilder,
+    SystemClock, VerifyPeer,
+};
+
+use crate::early_data::guard;
+use crate::identity::{Kind, NAME, credential, credential_for, roots};
+use crate::pair::Pair;
+use crate::raw_public_keys::{public, raw};
+
+const OTHER: &str = "other.example";
+const RAW: CertificateType = CertificateType::RAW_PUBLIC_KEY;
+const X509: CertificateType = CertificateType::X509;
+const BOTH: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
+const TLS12: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2];
+const TLS13: &[ProtocolVersion] = &[ProtocolVersion::TLS1_3];
+
+/// One option of a builder with two values of it.
+struct Entry<B> {
+    option: &'static str,
+    is_bound: bool,
+    versions: &'static [ProtocolVersion],
+    first: Box<dyn Fn(B) -> B>,
+    second: Box<dyn Fn(B) -> B>,
+    /// The builder of the other side.
+    peer: Peer,
+    name: &'static str,
+}
+
+enum Peer {
+    Client(Box<dyn Fn() -> ClientConfigBuilder>),
+    Server(Box<dyn Fn() -> ServerConfigBuilder>),
+}
+
+impl<B> Entry<B> {
+    fn versions(mut self, versions: &'static [ProtocolVersion]) -> Self {
+        self.versions = versions;
+        self
+    }
+
+    fn name(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    fn with_client(mut self, client: impl Fn() -> ClientConfigBuilder + 'static) -> Self {
+        self.peer = Peer::Client(Box::new(client));
+        self
+    }
+
+    fn with_server(mut self, server: impl Fn() -> ServerConfigBuilder + 'static) -> Self {
+        self.peer = Peer::Server(Box::new(server));
+        self
+    }
+}
+
+fn plain_client() -> ClientConfigBuilder {
+    ClientConfig::builder().roots(roots())
+}
+
+fn plain_server() -> ServerConfigBuilder {
+    ServerConfig::builder().credential(credential(Kind::P256))
+}
+
+/// A visit by which tickets arrive; whether a session was resumed. A handshake that fails resumes nothing.
+fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, name: &str) -> Option<bool> {
+    let mut ends = Pair::new(client, server, name).connect().ok()?;
+    ends.talk();
+    Some(ends.server.connection.facts.resumed)
+}
+
+/// Checks one entry. `visit` is told whether to go by the second value.
+fn check<B>(entry: &Entry<B>, version: ProtocolVersion, visit: impl Fn(bool) -> Option<bool>) {
+    let what = format!("{} over {version}", entry.option);
+    assert_eq!(visit(false), Some(false), "{what}: the first visit");
+    assert_eq!(visit(false), Some(true), "{what}: under the same value");
+    assert_eq!(visit(true) == Some(true), !entry.is_bound, "{what}: under another value");
+}
+
+fn server_entry(
+    option: &'static str,
+    is_bound: bool,
+    first: impl Fn(ServerConfigBuilder) -> ServerConfigBuilder + 'static,
+    second: impl Fn(ServerConfigBuilder) -> ServerConfigBuilder + 'static,
+) -> Entry<ServerConfigBuilder> {
+    Entry {
+        option,
+        is_bound,
+        versions: BOTH,
+        first: Box::new(first),
+        second: Box::new(second),
+        peer: Peer::Client(Box::new(plain_client)),
+        name: NAME,
+    }
+}
+
+/// The same, for options that are set beside a certificate.
+fn server_option(
+    option: &'static str,
+    is_bound: bool,
+    first: impl Fn(ServerConfigBuilder) -> ServerConfigBuilder + 'static,
+    second: impl Fn(ServerConfigBuilder) -> ServerConfigBuilder + 'static,
+) -> Entry<ServerConfigBuilder> {
+    let with = |builder: ServerConfigBuilder| builder.credential(credential(Kind::P256));
+    server_entry(option, is_bound, move |b| first(with(b)), move |b| second(with(b)))
+}
+
+fn client_option(
+    option: &'static str,
+    is_bound: bool,
+    first: impl Fn(ClientConfigBuilder) -> ClientConfigBuilder + 'static,
+    second: impl Fn(ClientConfigBuilder) -> ClientConfigBuilder + 'static,
+) -> Entry<ClientConfigBuilder> {
+    Entry {
+        option,
+        is_bound,
+        versions: BOTH,
+        first: Box::new(first),
+        second: Box::new(second),
+        peer: Peer::Server(Box::new(plain_server)),
+        name: NAME,
+    }
+}
+
+fn same<B>(builder: B) -> B {
+    builder
+}
+
+struct Refuses;
+
+impl VerifyPeer for Refuses {
+    fn verify_peer(
+        &self,
+        identity: &tercel::PeerIdentity<'_>,
+    ) -> Result<(), Box<tercel::pki::Refusal>> {
+        Err(Box::new(tercel::pki::Refusal {
+            reason: tercel::pki::RefusalReason::Other,
+            chain: Vec::new(),
+            names: Vec::new(),
+            wanted: None,
+            position: None,
+            time: identity.now,
+        }))
+    }
+}
+
+struct NoLog;
+
+impl KeyLog for NoLog {
+    fn log(&self, _: &str, _: &[u8; 32], _: &[u8]) {}
+}
+
+struct Chosen(Arc<Credential>);
+
+impl SelectCredential for Chosen {
+    fn select_credential(&self, _: &tercel::CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+fn chosen() -> Policy<dyn SelectCredential> {
+    Policy::Here(Arc::new(Chosen(Arc::new(credential(Kind::P256)))))
+}
+
+struct Always(Arc<ServerConfig>);
+
+impl ChooseConfig for Always {
+    fn choose_config(&self, _: &tercel::wire::ClientHello<'_>) -> Option<Arc<ServerConfig>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+fn choosing(label: &'static [u8], tickets: &Arc<RotatingTickets>) -> Policy<dyn ChooseConfig> {
+    let tickets = Arc::clone(tickets);
+    let chosen = plain_server().session_context(label).tickets(tickets).build().unwrap();
+    Policy::Here(Arc::new(Always(chosen)))
+}
+
+fn key(name: &str, secret: u8) -> PreSharedKey {
+    PreSharedKey::external(name.as_bytes(), &[secret; 32], HashAlgorithm::Sha256).unwrap()
+}
+
+fn finder(name: &str, secret: u8) -> Policy<dyn tercel::FindPreSharedKey> {
+    Policy::Here(Arc::new(PreSharedKeys::new([key(name, secret)])))
+}
+
+/// A client that shows a certificate to whoever asks.
+fn client_with_certificate() -> ClientConfigBuilder {
+    plain_client().credential(credential(Kind::P256))
+}
+
+fn client_with_raw_key() -> ClientConfigBuilder {
+    plain_client().credential(raw(Kind::P384))
+}
+
+fn other_roots() -> Roots {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let mut roots = Roots::new();
+    roots.add_pem(params.self_signed(&key).unwrap().pem().as_bytes()).unwrap();
+    roots
+}
+
+fn demanding(builder: ServerConfigBuilder) -> ServerConfigBuilder {
+    builder.client_auth(ClientAuth::Optional, roots())
+}
+
+fn unverified(builder: ServerConfigBuilder) -> ServerConfigBuilder {
+    demanding(builder).verify_resumed(false)
+}
+
+const P256: &[SignatureScheme] = &[SignatureScheme::ECDSA_SECP256R1_SHA256];
+const NOT_P256: &[SignatureScheme] = &[SignatureScheme::ED25519];
+const SHA256_SUITES: &[CipherSuite] =
+    &[CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
+const SHA384_SUITES: &[CipherSuite] =
+    &[CipherSuite::TLS_AES_256_GCM_SHA384, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384];
+
+/// The options that both builders have.
+macro_rules! common_entries {
+    ($option:ident) => {
+        vec![
+            $option("versions", true, |b| b.versions(TLS12), |b| b.versions(TLS13)).versions(TLS12),
+            $option(
+                "cipher_suites",
+                true,
+                |b| b.cipher_suites(SHA256_SUITES).unwrap(),
+                |b| b.cipher_suites(SHA384_SUITES).unwrap(),
+            ),
+            // TLS 1.2 resumes without a key exchange, TLS 1.3 with a new one.
+            $option(
+                "groups",
+                true,
+                |b| b.groups(&[NamedGroup::X25519, NamedGroup::SECP256R1]),
+                |b| b.groups(&[NamedGroup::SECP256R1]),
+            )
+            .versions(TLS12),
+            $option(
+                "groups",
+                false,
+                |b| b.groups(&[NamedGroup::X25519, NamedGroup::SECP256R1]),
+                |b| b.groups(&[NamedGroup::SECP256R1]),
+            )
+            .versions(TLS13),
+            $option("certificate_compression", false, same, |b| {
+                b.certificate_compression(Vec::new())
+            }),
+            $option("offer_certificate_compression", false, same, |b| {
+                b.offer_certificate_compression(true)
+            }),
+            $option("certificate_signature_schemes", false, same, |b| {
+                b.certificate_signature_schemes(P256)
+            }),
+            $option("record_size_limit", false, same, |b| b.record_size_limit(1000)),
+            $option("max_fragment", false, same, |b| b.max_fragment(1000)),
+            $option("padding", false, same, |b| b.padding(Padding::Block(64))).versions(TLS13),
+            $option("require_extended_main_secret", false, same, |b| {
+                b.require_extended_main_secret(true)
+            }),
+            $option("tolerate_truncation", false, same, |b| b.tolerate_truncation(true)),
+            $option("key_log", false, same, |b| b.key_log(Arc::new(NoLog))),
+            $option("clock", false, same, |b| b.clock(Arc::new(SystemClock))),
+        ]
+    };
+}
+
+fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuilder>> {
+    let own = |kind| credential_for(kind, &[NAME]);
+    let mut entries: Vec<Entry<ServerConfigBuilder>> = common_entries!(server_option);
+    let (one, other) = (Arc::clone(tickets), Arc::clone(tickets));
+    entries.extend([
+        server_option("alpn", false, |b| b.alpn(&["a"]), |b| b.alpn(&["b"]))
+            .with_client(|| plain_client().alpn(&["a", "b"])),
+        server_option("signature_schemes", true, demanding, |b| {
+            demanding(b).signature_schemes(NOT_P256)
+        })
+        .with_client(client_with_certificate),
+        server_entry(
+            "credential",
+            true,
+            move |b| b.credential(own(Kind::P256)),
+            |b| b.credential(credential_for(Kind::P256, &[OTHER])),
+        ),
+        server_entry(
+            "credentials",
+            true,
+            |b| b.credentials(chosen()).session_context(b"x"),
+            |b| b.credentials(chosen()),
+        ),
+        server_entry(
+            "replaceable_credentials",
+            true,
+            |b| b.replaceable_credentials(Arc::new(Credentials::new(vec![credential(Kind::P256)]))),
+            |b| {
+                let other = credential_for(Kind::P256, &[OTHER]);
+                b.replaceable_credentials(Arc::new(Credentials::new(vec![other])))
+            },
+        ),
+        server_option("require_known_name", true, same, ServerConfigBuilder::require_known_name)
+            .with_client(|| {
+                ClientConfig::builder()
+                    .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+                    .session_context(b"any")
+            })
+            .name(OTHER),
+        server_entry(
+            "choose_config",
+            true,
+            move |b| b.choose_config(choosing(b"one", &one)),
+            move |b| b.choose_config(choosing(b"two", &other)),
+        ),
+        server_entry(
+            "pre_shared_keys",
+            true,
+            |b| b.pre_shared_keys([key("a", 1)]),
+            |b| b.pre_shared_keys([key("a", 2)]),
+        )
+        .with_client(|| ClientConfig::builder().pre_shared_keys([key("a", 1)]))
+        .versions(TLS13),
+        server_entry(
+            "find_pre_shared_key",
+            true,
+            |b| b.find_pre_shared_key(finder("a", 1)),
+            |b| b.find_pre_shared_key(finder("b", 1)),
+        )
+        .with_client(|| ClientConfig::builder().pre_shared_keys([key("a", 1)]))
+        .versions(TLS13),
+        server_option("client_auth", true, demanding, |b| {
+            b.client_auth(ClientAuth::Required, roots())
+        })
+        .with_client(client_with_certificate),
+        server_option("client_verifier", true, demanding, |b| {
+            b.client_verifier(ClientAuth::Optional, Policy::Here(Arc::new(Refuses)))
+        })
+        .with_client(client_with_certificate),
+        server_option(
+            "client_raw_keys",
+            true,
+            |b| b.client_raw_keys(ClientAuth::Optional, vec![public(Kind::P384)]),
+            |b| b.client_raw_keys(ClientAuth::Optional, vec![public(Kind::P256)]),
+        )
+        .with_client(client_with_raw_key),
+        server_option(
+            "client_certificate_types",
+            true,
+            |b| demanding(b).client_raw_keys(ClientAuth::Optional, vec![public(Kind::P384)]),
+            |b| {
+                demanding(b)
+                    .client_raw_keys(ClientAuth::Optional, vec![public(Kind::P384)])
+                    .client_certificate_types(&[X509])
+            },
+        )
+        .with_client(client_with_raw_key),
+        server_option("prefer_client_order", false, same, |b| b.prefer_client_order(true)),
+        server_option("ignore_unknown_alpn", false, same, |b| b.ignore_unknown_alpn(true)),
+        server_option("acknowledge_server_name", false, same, |b| b.acknowledge_server_name(false)),
+        server_option("request_ocsp", true, unverified, |b| unverified(b).request_ocsp(true))
+            .with_client(client_with_certificate),
+        server_option("request_signed_certificate_timestamps", true, unverified, |b| {
+            unverified(b).request_signed_certificate_timestamps(true)
+        })
+        .with_client(client_with_certificate),
+        server_option("compress_certificates_ahead", false, same, |b| {
+            b.compress_certificates_ahead(true)
+        }),
+        server_option("tickets", true, same, |b| {
+            b.tickets(Arc::new(RotatingTickets::new(UnixTime::now()).unwrap()))
+        }),
+        server_option("without_tickets", true, same, ServerConfigBuilder::without_tickets),
+        server_option("session_store", true, same, |b| {
+            b.without_tickets().session_store(Policy::Here(Arc::new(MemoryStore::new(10))))
+        }),
+        server_option("session_lifetime", false, same, |b| b.session_lifetime(1)),
+        server_option("ticket_counts", false, same, |b| b.ticket_counts(1, 0)),
+        server_option(
+            "session_context",
+            true,
+            |b| b.session_context(b"one"),
+            |b| b.session_context(b"two"),
+        ),
+        server_option("early_data", false, same, |b| b.early_data(1000, guard())),
+        server_option(
+            "freshness_window",
+            true,
+            |b| b.early_data(1000, guard()),
+            |b| b.early_data(1000, guard()).freshness_window(10),
+        ),
+        server_option("forget_session", false, same, |b| {
+            let told: Arc<dyn ForgetSession> = Arc::new(|_: &[u8; 32]| {});
+            b.forget_session(told)
+        }),
+        server_option("verify_resumed", true, demanding, unverified)
+            .with_client(client_with_certificate),
+        server_option("keep_only_certificate_digests", true, unverified, |b| {
+            unverified(b).keep_only_certificate_digests(true)
+        })
+        .with_client(client_with_certificate),
+        server_option("resumption_across_names", false, same, |b| b.resumption_across_names(true)),
+    ]);
+    entries
+}
+
+fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
+    let mut entries: Vec<Entry<ClientConfigBuilder>> = common_entries!(client_option);
+    let any = |b: ClientConfigBuilder| {
+        b.verifier(Policy::Here(Arc::new(AcceptAnyPeer))).session_context(b"any")
+    };
+    entries.extend([
+        client_option("alpn", true, |b| b.alpn(&["a"]), |b| b.alpn(&["b"]))
+            .with_server(|| plain_server().alpn(&["a", "b"])),
+        client_option(
+            "signature_schemes",
+            true,
+            |b| b.signature_schemes(P256),
+            |b| b.signature_schemes(NOT_P256),
+        )
+        .with_server(|| plain_server().credential(credential(Kind::Ed25519))),
+        client_option("roots", true, same, |b| b.roots(other_roots())),
+        client_option("verifier", true, same, |b| b.verifier(Policy::Here(Arc::new(Refuses)))),
+        client_option("credential", true, same, |b| b.credential(credential(Kind::P256))),
+        client_option("credentials", true, same, |b| b.credentials(chosen())),
+        client_option(
+            "pre_shared_keys",
+            true,
+            |b| b.pre_shared_keys([key("a", 1)]),
+            |b| b.pre_shared_keys([key("b", 1)]),
+        )
+        .with_server(|| plain_server().pre_shared_keys([key("a", 1), key("b", 1)]))
+        .versions(TLS13),
+        client_option("trusted_raw_keys", true, same, |b| {
+            b.trusted_raw_keys(vec![public(Kind::P256)])
+        }),
+        client_option(
+            "server_certificate_types",
+            true,
+            move |b| any(b).server_certificate_types(&[RAW]),
+            move |b| any(b).server_certificate_types(&[X509]),
+        )
+        .with_server(|| plain_server().credential(raw(Kind::P256))),
+        client_option("client_certificate_types", false, same, |b| {
+            b.client_certificate_types(&[X509])
+        }),
+        client_option("post_handshake_auth", false, same, |b| b.post_handshake_auth(true)),
+        client_option("key_shares", false, same, |b| b.key_shares(&[NamedGroup::X25519])),
+        client_option("send_server_name", true, same, |b| b.send_server_name(false)),
+        client_option("request_ocsp", true, same, |b| b.request_ocsp(false)),
+        client_option("request_signed_certificate_timestamps", true, same, |b| {
+            b.request_signed_certificate_timestamps(true)
+        }),
+        client_option("certificate_authorities", false, same, |b| {
+            b.certificate_authorities(roots().subjects().collect())
+        }),
+        client_option("middlebox_compatibility", false, same, |b| b.middlebox_compatibility(false)),
+        client_option("shuffle_extensions", false, same, |b| b.shuffle_extensions(true)),
+        client_option("grease", false, same, |b| b.grease(true)),
+        // The version that the client falls back from is one that the server does not have.
+        client_option("fallback_scsv", false, same, |b| b.fallback_scsv(true))
+            .with_server(|| plain_server().versions(TLS12))
+            .versions(TLS12),
+        client_option("require_secure_renegotiation", false, same, |b| {
+            b.require_secure_renegotiation(false)
+        }),
+        client_option("session_store", true, same, |b| {
+            b.session_store(Arc::new(ClientMemoryStore::default()))
+        }),
+        client_option("without_resumption", true, same, ClientConfigBuilder::without_resumption),
+        client_option("early_data", false, same, |b| b.early_data(true)),
+        client_option("verify_resumed", false, same, |b| b.verify_resumed(true)),
+        client_option(
+            "session_context",
+            true,
+            |b| b.session_context(b"one"),
+            |b| b.session_context(b"two"),
+        ),
+    ]);
+    entries
+}
+
+/// Options that the test does not give two values: docs/sessions.md has them with their reason.
+const NOT_RUN: [&str; 3] =
+    ["server_groups_hint", "request_server_padding", "answer_server_padding"];
+
+/// Both versions, for the one option that is about them.
+fn versions_of<B>(
+    entry: &Entry<B>,
+    version: &'static ProtocolVersion,
+) -> &'static [ProtocolVersion] {
+    if entry.option == "versions" { BOTH } else { core::slice::from_ref(version) }
+}
+
+#[test]
+fn a_session_is_bound_to_what_a_server_is_told() {
+    let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+    for entry in server_entries(&tickets) {
+        let Peer::Client(client) = &entry.peer else { panic!("{}", entry.option) };
+        let base = || ServerConfig::builder().tickets(tickets.clone());
+        for version in entry.versions {
+            let client = client().versions(versions_of(&entry, version)).build().unwrap();
+            let [first, second] =
+                [&entry.first, &entry.second].map(|value| value(base()).build().unwrap());
+            check(&entry, *version, |is_second| {
+                visit(&client, if is_second { &second } else { &first }, entry.name)
+            });
+        }
+    }
+}
+
+#[test]
+fn a_session_is_bound_to_what_a_client_is_told() {
+    for entry in client_entries() {
+        let Peer::Server(server) = &entry.peer else { panic!("{}", entry.option) };
+        for version in entry.versions {
+            let store = Arc::new(ClientMemoryStore::default());
+            let base = || {
+                plain_client().session_store(store.clone()).versions(versions_of(&entry, version))
+            };
+            let server = server().build().unwrap();
+            let [first, second] =
+                [&entry.first, &entry.second].map(|value| value(base()).build().unwrap());
+            check(&entry, *version, |is_second| {
+                visit(if is_second { &second } else { &first }, &server, entry.name)
+            });
+        }
+    }
+}
+
+/// The methods of this builder that the source defines.
+fn options_in_source(builder: &str) -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config");
+    let mut options = BTreeSet::new();
+    for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        let starts = [format!("impl {builder} {{"), "impl $builder {".to_owned()];
+        let mut inside = false;
+        for line in text.lines() {
+            if starts.iter().any(|start| line.trim_start() == start) {
+                inside = true;
+            } else if line.starts_with('}') {
+                inside = false;
+            } else if let (true, Some(rest)) = (inside, line.trim_start().strip_prefix("pub fn ")) {
+                let name: String =
+                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                options.insert(name);
+            }
+        }
+    }
+    options.remove("build");
+    options
+}
+
+/// The rows of one table of docs/sessions.md: option, whether it is bound, and why.
+fn documented(heading: &str) -> Vec<(String, bool, String)> {
+    let text = include_str!("../../../../docs/sessions.md");
+    let section = text.split(heading).nth(1).expect(heading).split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let row = |line: &str| {
+        let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [option, bound, reason] = cells[..] else { panic!("{line}") };
+        let bound = match bound {
+            "yes" => true,
+            "no" => false,
+            _ => panic!("{line}"),
+        };
+        (option.trim_matches('`').to_owned(), bound, reason.to_owned())
+    };
+    rows.map(row).collect()
+}
+
+/// Every option has an entry here and a row there, and they agree.
+fn compare<B>(builder: &str, heading: &str, entries: &[Entry<B>]) {
+    let tested: BTreeSet<_> = entries.iter().map(|entry| entry.option.to_owned()).collect();
+    let rows = documented(heading);
+    for option in options_in_source(builder) {
+        let runs = tested.contains(&option) || NOT_RUN.contains(&&*option);
+        assert!(runs, "{builder}::{option} has no entry in this test");
+        let row = rows.iter().find(|(name, ..)| *name == option);
+        let (_, bound, reason) =
+            row.unwrap_or_else(|| panic!("{builder}::{option} has no row in docs/sessions.md"));
+        assert!(!reason.is_empty(), "{builder}::{option} has no reason in docs/sessions.md");
+        // An option that is bound in one version only counts as bound.
+        let mut of_option = entries.iter().filter(|entry| entry.option == option).peekable();
+        if of_option.peek().is_some() {
+            assert_eq!(of_option.any(|entry| entry.is_bound), *bound, "{builder}::{option}");
+        }
+    }
+    let known = options_in_source(builder);
+    let unknown: Vec<_> = rows.iter().filter(|(name, ..)| !known.contains(name)).collect();
+    assert!(unknown.is_empty(), "no such options: {unknown:?}");
+    let unknown: Vec<_> = tested.difference(&known).collect();
+    assert!(unknown.is_empty(), "no such options: {unknown:?}");
+}
+
+#[test]
+fn every_option_of_both_builders_is_documented_and_tested() {
+    let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+    compare("ServerConfigBuilder", "## Options of a server", &server_entries(&tickets));
+    compare("ClientConfigBuilder", "## Options of a client", &client_entries());
+}
