@@ -74,6 +74,11 @@ impl<'h> CredentialForHello<'h> {
         };
         let Some(shown) = &session.credential else { return false };
         let Self { config, hello, version, chosen } = self;
+        let name = negotiate::server_name(hello);
+        // Nothing else can be shown: a server with one certificate need not look at what the client can verify.
+        if set.shows_only(&shown.leaf) && !set.refuses_name(name) {
+            return true;
+        }
         let choose =
             || set.select_credential(&negotiate::request_to_resume(hello, *version, config));
         let Some(credential) = chosen.get_or_insert_with(choose) else { return false };
@@ -84,7 +89,7 @@ impl<'h> CredentialForHello<'h> {
         if credential.raw_key().is_some() || session.server_raw_key {
             return config.resumption.has_label();
         }
-        match (&session.server_name, negotiate::server_name(hello)) {
+        match (&session.server_name, name) {
             // Two names where tickets are good for all names of a certificate.
             (Some(made_under), Some(asked)) => {
                 credential.covers(made_under) && (made_under == asked || credential.covers(asked))

@@ -110,6 +110,12 @@ impl Credentials {
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 
+    /// Whether all that can be shown is the one credential with this leaf.
+    pub(crate) fn shows_only(&self, leaf: &[u8; 32]) -> bool {
+        let current = self.current.load();
+        matches!(current.credentials.as_slice(), [only] if only.id().leaf == *leaf)
+    }
+
     /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.
     #[must_use]
     pub fn refuses_name(&self, host: Option<&str>) -> bool {
