@@ -22,6 +22,15 @@ use crate::ticket_keys::FleetTickets;
 use crate::ticket_keys::file::KeyFile;
 use crate::ticket_keys::shared::StoreKeys;
 
+/// How long a node refuses early data at a store whose past it does not know.
+#[derive(Clone, Copy)]
+pub(crate) struct Blind {
+    /// As long as a hello is fresh by this node's terms.
+    pub(crate) time: Duration,
+    /// In addition, where it may have been admitted by other terms.
+    pub(crate) unknown_terms: Duration,
+}
+
 /// A node: its store, what it shares, and the thread that looks after them, which ends with it.
 pub(crate) struct Node {
     pub(crate) store: Option<Arc<Store>>,
@@ -34,7 +43,7 @@ pub(crate) struct Node {
     pub(crate) secrets: Option<Arc<SecretCell>>,
     pub(crate) early_data: u32,
     pub(crate) freshness_window: u32,
-    pub(crate) blind_time: Duration,
+    pub(crate) blind: Blind,
     pub(crate) counters: Arc<Counters>,
     /// Dropped with the node, which ends the keeper.
     _stop: oneshot::Sender<()>,
@@ -43,7 +52,7 @@ pub(crate) struct Node {
 impl Node {
     /// # Errors
     /// As [`Fleet::connect`](crate::Fleet::connect).
-    pub(crate) fn start(settings: &Settings, blind_time: Duration) -> Result<Self, FleetError> {
+    pub(crate) fn start(settings: &Settings, blind: Blind) -> Result<Self, FleetError> {
         settings.check()?;
         let counters = Arc::new(Counters::default());
         let shares_keys = settings.ticket_keys != TicketKeys::Own;
@@ -68,7 +77,7 @@ impl Node {
             secrets: None,
             early_data: settings.early_data,
             freshness_window: settings.freshness_window,
-            blind_time,
+            blind,
             counters,
             _stop: stop,
         };
@@ -103,7 +112,8 @@ impl Node {
                 difference: about.clock_difference.as_secs(),
                 patience: about.connect_time_limit.as_millis(),
             };
-            Arc::new(Guard::new(at(), &prefix, terms, self.blind_time, counters()))
+            let Blind { time, unknown_terms } = self.blind;
+            Arc::new(Guard::new(at(), &prefix, terms, time, unknown_terms, counters()))
         });
         let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
         self.store_keys = tickets.map(|tickets| {

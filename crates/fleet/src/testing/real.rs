@@ -92,7 +92,7 @@ async fn of_two_nodes_at_once_one_takes_one_admits_and_one_rotates() {
         node.look().await.unwrap();
     }
     tokio::time::pause();
-    tokio::time::advance(super::nodes::BLIND).await;
+    tokio::time::advance(super::nodes::BLIND_FOR_ANY).await;
     tokio::time::resume();
     for round in 0..50_u8 {
         let binder = [round];
