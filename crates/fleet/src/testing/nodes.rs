@@ -29,7 +29,7 @@ use crate::ticket_keys::shared::StoreKeys;
 pub(super) struct Node {
     pub(super) store: Arc<Store>,
     pub(super) guard: Guard,
-    pub(super) sessions: Sessions,
+    pub(super) sessions: Arc<Sessions>,
     pub(super) keys: StoreKeys,
     pub(super) tickets: Arc<FleetTickets>,
     pub(super) secrets: Arc<SecretCell>,
@@ -66,7 +66,7 @@ impl Node {
         let tickets = Arc::new(FleetTickets::new(period));
         let node = Self {
             guard: Guard::new(at(), PREFIX, TERMS, BLIND, ANY_TERMS, count()),
-            sessions: Sessions::new(at(), PREFIX, known(), count()),
+            sessions: Arc::new(Sessions::new(at(), PREFIX, known(), count())),
             keys: StoreKeys::new(at(), PREFIX, known(), Arc::clone(&tickets), period, count()),
             mark: Mark::new(at(), PREFIX, known()),
             secrets: known(),
@@ -121,6 +121,10 @@ impl Node {
 
     pub(super) fn counts(&self) -> Counts {
         self.counters.read()
+    }
+
+    pub(super) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
     }
 }
 
