@@ -44,34 +44,54 @@ impl Fleet {
     /// # Errors
     /// If the settings contradict themselves, or a file is missing, open to others or not what it should be.
     pub fn connect(settings: &Settings) -> Result<Self, FleetError> {
+        let fleet = Self::prepare(settings)?;
+        fleet.begin();
+        Ok(fleet)
+    }
+
+    /// Reads the files that the settings name. Nothing is asked of the store, or written there, before [`Self::begin`]: for a
+    /// server that prepares a configuration which it may not come to serve. What nodes write into a store when they meet it
+    /// (the settings by which they admit early data, ticket keys) binds other nodes.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn prepare(settings: &Settings) -> Result<Self, FleetError> {
         let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
         let time = blind_time(settings.freshness_window, difference);
         Self::blind_for(settings, Blind { time, unknown_terms: ANY_TERMS })
     }
 
-    /// The same with another [blind time](Self::blind_time), and as if all nodes had the same settings, for tests, which cannot
+    /// Begins to look for the store, if it has not begun yet.
+    pub fn begin(&self) {
+        self.0.begin();
+    }
+
+    /// [`Self::prepare`] with another [blind time](Self::blind_time), and as if all nodes had the same settings, for tests, which cannot
     /// wait for as long as servers. Early data can be accepted twice by this.
     ///
     /// # Errors
     /// As [`Self::connect`].
     #[cfg(feature = "testing")]
-    pub fn connect_blind_for(
-        settings: &Settings,
-        blind_time: Duration,
-    ) -> Result<Self, FleetError> {
-        Self::with_blind_time(settings, blind_time)
-    }
-
-    #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn with_blind_time(
+    pub fn prepare_blind_for(
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
         Self::blind_for(settings, Blind { time: blind_time, unknown_terms: Duration::ZERO })
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_blind_time(
+        settings: &Settings,
+        blind_time: Duration,
+    ) -> Result<Self, FleetError> {
+        let blind = Blind { time: blind_time, unknown_terms: Duration::ZERO };
+        let fleet = Self::blind_for(settings, blind)?;
+        fleet.begin();
+        Ok(fleet)
+    }
+
     fn blind_for(settings: &Settings, blind: Blind) -> Result<Self, FleetError> {
-        Ok(Self(Arc::new(Node::start(settings, blind)?)))
+        Ok(Self(Arc::new(Node::prepare(settings, blind)?)))
     }
 
     /// The builder with what this fleet shares: ticket keys, sessions, early data. What it does not share stays as it was.

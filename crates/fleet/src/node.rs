@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::counts::Counters;
 use crate::early_data::{Guard, Terms};
@@ -45,14 +45,18 @@ pub(crate) struct Node {
     pub(crate) freshness_window: u32,
     pub(crate) blind: Blind,
     pub(crate) counters: Arc<Counters>,
+    /// Has the keeper begin.
+    begin: Arc<Notify>,
     /// Dropped with the node, which ends the keeper.
     _stop: oneshot::Sender<()>,
 }
 
 impl Node {
+    /// Reads what the settings name. The thread does nothing before [`Self::begin`].
+    ///
     /// # Errors
     /// As [`Fleet::connect`](crate::Fleet::connect).
-    pub(crate) fn start(settings: &Settings, blind: Blind) -> Result<Self, FleetError> {
+    pub(crate) fn prepare(settings: &Settings, blind: Blind) -> Result<Self, FleetError> {
         settings.check()?;
         let counters = Arc::new(Counters::default());
         let shares_keys = settings.ticket_keys != TicketKeys::Own;
@@ -79,6 +83,7 @@ impl Node {
             freshness_window: settings.freshness_window,
             blind,
             counters,
+            begin: Arc::default(),
             _stop: stop,
         };
         let keeper = settings.store.as_ref().map(|s| node.with_store(settings, s)).transpose()?;
@@ -88,8 +93,13 @@ impl Node {
             node.forgetting = Some(both.0);
             forgotten = Some(both.1);
         }
-        run(keeper, node.key_file.clone(), forgotten, stopped)?;
+        run(keeper, node.key_file.clone(), forgotten, Arc::clone(&node.begin), stopped)?;
         Ok(node)
+    }
+
+    /// Has the thread look for the store. Once more is of no effect.
+    pub(crate) fn begin(&self) {
+        self.begin.notify_one();
     }
 
     fn with_store(
@@ -140,11 +150,12 @@ impl Node {
     }
 }
 
-/// Runs the keeper until `stopped` hears that nobody needs it.
+/// Runs the keeper, from when `begin` is notified until `stopped` hears that nobody needs it.
 fn run(
     store: Option<StoreKeeper>,
     file: Option<Arc<KeyFile>>,
     forgotten: Option<Forgotten>,
+    begin: Arc<Notify>,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(), FleetError> {
     if store.is_none() && file.is_none() {
@@ -172,7 +183,10 @@ fn run(
         };
         tokio::select! {
             _ = stopped => {}
-            _ = async { tokio::join!(store, file, forgotten) } => {}
+            _ = async {
+                begin.notified().await;
+                tokio::join!(store, file, forgotten)
+            } => {}
         }
     };
     let thread = std::thread::Builder::new().name("tercel-fleet".to_owned());
