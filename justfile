@@ -86,7 +86,7 @@ interop-full *FLAGS="": (peers "--features full")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
-# Three terminators that share sessions in a real store, and what befalls them: `just fleet --quick` in two minutes.
+# Three terminators that share sessions in a real store, and what befalls them: `just fleet --quick` in four minutes.
 fleet *FLAGS="":
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-conformance-fleet -- --tercel {{ quote(tercel) }} {{ FLAGS }}

@@ -41,7 +41,7 @@ struct Options {
     #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
     tercel: PathBuf,
     /// With fewer troubles for early data and a freshness window of seconds, so that nodes are not blind for two
-    /// minutes after each: less than two minutes in all.
+    /// minutes after each, but for the two that the first nodes of a fleet wait: some four minutes in all.
     #[arg(long)]
     quick: bool,
 }

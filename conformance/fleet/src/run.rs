@@ -26,8 +26,8 @@ pub(crate) const BOUND: Duration = Duration::from_secs(15);
 /// Over what time a share is taken.
 pub(crate) const WINDOW: Duration = Duration::from_secs(1);
 /// By how much longer than twice the freshness window a node refuses early data after its store was away (what the
-/// fleet calls its blind time), and time for a busy machine.
-const BLIND: Duration = Duration::from_secs(20);
+/// fleet calls its blind time), two minutes for the first of a fleet, and time for a busy machine.
+const BLIND: Duration = Duration::from_secs(120 + 20);
 
 /// The faces whose nodes admit early data.
 const EARLY: [Face; 2] = [Face::StoreKeys, Face::Sessions];

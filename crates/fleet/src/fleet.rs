@@ -13,9 +13,9 @@ use tercel_tokio::Answers;
 use tokio::time::{Instant, sleep};
 
 use crate::counts::Counts;
-use crate::early_data::blind_time;
+use crate::early_data::{ANY_TERMS, blind_time};
 use crate::error::FleetError;
-use crate::node::Node;
+use crate::node::{Blind, Node};
 use crate::secrets::FleetSecrets;
 use crate::settings::Settings;
 use crate::ticket_keys::FleetTickets;
@@ -44,28 +44,54 @@ impl Fleet {
     /// # Errors
     /// If the settings contradict themselves, or a file is missing, open to others or not what it should be.
     pub fn connect(settings: &Settings) -> Result<Self, FleetError> {
-        let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
-        Self::with_blind_time(settings, blind_time(settings.freshness_window, difference))
+        let fleet = Self::prepare(settings)?;
+        fleet.begin();
+        Ok(fleet)
     }
 
-    /// The same with another [blind time](Self::blind_time), for tests, which cannot wait for as long as servers. With
-    /// less than the safe one early data can be accepted twice.
+    /// Reads the files that the settings name. Nothing is asked of the store, or written there, before [`Self::begin`]: for a
+    /// server that prepares a configuration which it may not come to serve. What nodes write into a store when they meet it
+    /// (the settings by which they admit early data, ticket keys) binds other nodes.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn prepare(settings: &Settings) -> Result<Self, FleetError> {
+        let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
+        let time = blind_time(settings.freshness_window, difference);
+        Self::blind_for(settings, Blind { time, unknown_terms: ANY_TERMS })
+    }
+
+    /// Begins to look for the store, if it has not begun yet.
+    pub fn begin(&self) {
+        self.0.begin();
+    }
+
+    /// [`Self::prepare`] with another [blind time](Self::blind_time), and as if all nodes had the same settings, for tests, which cannot
+    /// wait for as long as servers. Early data can be accepted twice by this.
     ///
     /// # Errors
     /// As [`Self::connect`].
     #[cfg(feature = "testing")]
-    pub fn connect_blind_for(
+    pub fn prepare_blind_for(
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
-        Self::with_blind_time(settings, blind_time)
+        Self::blind_for(settings, Blind { time: blind_time, unknown_terms: Duration::ZERO })
     }
 
+    #[cfg(test)]
     pub(crate) fn with_blind_time(
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
-        Ok(Self(Arc::new(Node::start(settings, blind_time)?)))
+        let blind = Blind { time: blind_time, unknown_terms: Duration::ZERO };
+        let fleet = Self::blind_for(settings, blind)?;
+        fleet.begin();
+        Ok(fleet)
+    }
+
+    fn blind_for(settings: &Settings, blind: Blind) -> Result<Self, FleetError> {
+        Ok(Self(Arc::new(Node::prepare(settings, blind)?)))
     }
 
     /// The builder with what this fleet shares: ticket keys, sessions, early data. What it does not share stays as it was.
@@ -221,10 +247,12 @@ impl Fleet {
     /// How long early data is refused after the store was away or is not what it was: as long as one hello can
     /// count as fresh, one second more than twice its [window](Settings::freshness_window), one more, and twice the
     /// [difference allowed between clocks](crate::StoreSettings::clock_difference). At a store with replicas it is a minute more,
-    /// and as much as [the store may be late](crate::StoreSettings::connect_time_limit).
+    /// and as much as [the store may be late](crate::StoreSettings::connect_time_limit). It is two minutes more where nothing
+    /// says that the nodes before had these settings: when the first nodes of a fleet start, or the store lost everything
+    /// and no node that admitted early data is left.
     #[must_use]
     pub fn blind_time(&self) -> Duration {
-        self.0.blind_time
+        self.0.blind.time
     }
 }
 

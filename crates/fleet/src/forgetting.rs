@@ -1,15 +1,18 @@
 //! Sessions that no node is to resume any more, on their way out of the store. RFC 5246 7.2.2
 //!
-//! Whoever learns of one is in the middle of a connection and does not wait: the node's thread takes it out. What cannot be
-//! taken out, because the store is away or there are too many at once, can be resumed until it expires. Must not know: how
-//! a session lies there. Next: [`crate::sessions`].
+//! Whoever learns of one is in the middle of a connection and does not wait: the node's thread takes it out. While the store is
+//! away a bounded number of them wait for its return. What cannot be taken out, because there are too many, the store refuses,
+//! or the node ends before, can be resumed until it expires. Must not know: how a session lies there. Next: [`crate::sessions`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tercel::ForgetSession;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::sleep;
 
 use crate::counts::Counters;
+use crate::error::FleetError;
 use crate::sessions::Sessions;
 
 /// Where connections say which session is to go.
@@ -42,12 +45,21 @@ impl Forgotten {
     /// Takes out what is told, for as long as anybody can tell.
     pub(crate) async fn take_out(mut self) {
         while let Some(id) = self.ids.recv().await {
-            if self.sessions.look_up(&id, true).await.is_some() {
+            let forgotten = loop {
+                match self.sessions.forget(&id).await {
+                    Err(FleetError::Away) => sleep(AGAIN).await,
+                    done => break done,
+                }
+            };
+            if matches!(forgotten, Ok(true)) {
                 self.counters.forgotten.add();
             }
         }
     }
 }
 
-/// So many may wait.
+/// How many may wait.
 const WAITING: usize = 1024;
+
+/// Between two attempts while the store is away.
+const AGAIN: Duration = Duration::from_millis(100);

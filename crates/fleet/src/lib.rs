@@ -49,9 +49,11 @@
 //!   [`StoreSettings::clock_difference`] apart, or if it has replicas without `min-replicas-to-write`: then a store that
 //!   was cut off would go on answering some nodes beside its successor. Set `min-replicas-max-lag` (10 seconds by
 //!   default) to no more than a minute. The module `early_data` says why that is enough.
+//! - A session that is to be forgotten after a fatal alert, and that the store does not have, leaves an empty entry for a week: a
+//!   write of it that was late is refused by that. RFC 5246 7.2.2
 //! - One server, or a primary with replicas behind one address. A cluster that spreads keys over servers, a Sentinel and
 //!   a replica count as away, with the reason in the log.
-//! - Commands used: `PING`, `INFO`, `TIME`, `GET`, `GETDEL` (so Redis 6.2 or later, or Valkey), `SET`, `PEXPIRE`, `MULTI`,
+//! - Commands used, of Redis 6.2 or later, or Valkey: `PING`, `INFO`, `TIME`, `GET`, `SET`, `DEL`, `PEXPIRE`, `MULTI`,
 //!   `EXEC`, `EVAL`, and `AUTH` or `SELECT` if the address says so, on keys that begin with `tercel:`.
 //!
 //! # Map

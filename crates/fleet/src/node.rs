@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::counts::Counters;
 use crate::early_data::{Guard, Terms};
@@ -22,6 +22,15 @@ use crate::ticket_keys::FleetTickets;
 use crate::ticket_keys::file::KeyFile;
 use crate::ticket_keys::shared::StoreKeys;
 
+/// How long a node refuses early data at a store whose past it does not know.
+#[derive(Clone, Copy)]
+pub(crate) struct Blind {
+    /// As long as a hello is fresh by this node's terms.
+    pub(crate) time: Duration,
+    /// In addition, where it may have been admitted by other terms.
+    pub(crate) unknown_terms: Duration,
+}
+
 /// A node: its store, what it shares, and the thread that looks after them, which ends with it.
 pub(crate) struct Node {
     pub(crate) store: Option<Arc<Store>>,
@@ -34,16 +43,20 @@ pub(crate) struct Node {
     pub(crate) secrets: Option<Arc<SecretCell>>,
     pub(crate) early_data: u32,
     pub(crate) freshness_window: u32,
-    pub(crate) blind_time: Duration,
+    pub(crate) blind: Blind,
     pub(crate) counters: Arc<Counters>,
+    /// Has the keeper begin.
+    begin: Arc<Notify>,
     /// Dropped with the node, which ends the keeper.
     _stop: oneshot::Sender<()>,
 }
 
 impl Node {
+    /// Reads what the settings name. The thread does nothing before [`Self::begin`].
+    ///
     /// # Errors
     /// As [`Fleet::connect`](crate::Fleet::connect).
-    pub(crate) fn start(settings: &Settings, blind_time: Duration) -> Result<Self, FleetError> {
+    pub(crate) fn prepare(settings: &Settings, blind: Blind) -> Result<Self, FleetError> {
         settings.check()?;
         let counters = Arc::new(Counters::default());
         let shares_keys = settings.ticket_keys != TicketKeys::Own;
@@ -68,8 +81,9 @@ impl Node {
             secrets: None,
             early_data: settings.early_data,
             freshness_window: settings.freshness_window,
-            blind_time,
+            blind,
             counters,
+            begin: Arc::default(),
             _stop: stop,
         };
         let keeper = settings.store.as_ref().map(|s| node.with_store(settings, s)).transpose()?;
@@ -79,8 +93,13 @@ impl Node {
             node.forgetting = Some(both.0);
             forgotten = Some(both.1);
         }
-        run(keeper, node.key_file.clone(), forgotten, stopped)?;
+        run(keeper, node.key_file.clone(), forgotten, Arc::clone(&node.begin), stopped)?;
         Ok(node)
+    }
+
+    /// Has the thread look for the store. Once more is of no effect.
+    pub(crate) fn begin(&self) {
+        self.begin.notify_one();
     }
 
     fn with_store(
@@ -103,7 +122,8 @@ impl Node {
                 difference: about.clock_difference.as_secs(),
                 patience: about.connect_time_limit.as_millis(),
             };
-            Arc::new(Guard::new(at(), &prefix, terms, self.blind_time, counters()))
+            let Blind { time, unknown_terms } = self.blind;
+            Arc::new(Guard::new(at(), &prefix, terms, time, unknown_terms, counters()))
         });
         let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
         self.store_keys = tickets.map(|tickets| {
@@ -130,11 +150,12 @@ impl Node {
     }
 }
 
-/// Runs the keeper until `stopped` hears that nobody needs it.
+/// Runs the keeper, from when `begin` is notified until `stopped` hears that nobody needs it.
 fn run(
     store: Option<StoreKeeper>,
     file: Option<Arc<KeyFile>>,
     forgotten: Option<Forgotten>,
+    begin: Arc<Notify>,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(), FleetError> {
     if store.is_none() && file.is_none() {
@@ -162,7 +183,10 @@ fn run(
         };
         tokio::select! {
             _ = stopped => {}
-            _ = async { tokio::join!(store, file, forgotten) } => {}
+            _ = async {
+                begin.notified().await;
+                tokio::join!(store, file, forgotten)
+            } => {}
         }
     };
     let thread = std::thread::Builder::new().name("tercel-fleet".to_owned());

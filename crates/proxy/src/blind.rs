@@ -55,10 +55,10 @@ fn guard(capacity: usize, now: UnixTime, window: u32) -> ReplayGuard {
     ReplayGuard::for_freshness_window(capacity, now, window)
 }
 
-/// What is shared with other processes, with their guard if early data is wanted.
+/// What is shared with other processes, with their guard if early data is wanted. It asks nothing of a store until it begins.
 #[cfg(not(test))]
 pub(crate) fn fleet(settings: &Settings) -> Result<Fleet, FleetError> {
-    Fleet::connect(settings)
+    Fleet::prepare(settings)
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod short {
     }
 
     pub(crate) fn fleet(settings: &Settings) -> Result<Fleet, FleetError> {
-        Fleet::connect_blind_for(settings, BLIND)
+        Fleet::prepare_blind_for(settings, BLIND)
     }
 
     #[test]

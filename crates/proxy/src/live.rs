@@ -85,8 +85,12 @@ impl Live {
         Ok(live)
     }
 
-    /// To be told when all of it is served from now on: what it has taken over from the one before changes.
+    /// To be told when all of it is served from now on: what it has taken over from the one before changes, and what it shares
+    /// with other processes takes part. What is never served writes nothing that other nodes would have to agree with.
     pub(crate) fn begin(&self) {
+        if let Some(fleet) = &self.keys.fleet {
+            fleet.begin();
+        }
         if let (Some(fleet), Some(secrets)) = (&self.keys.fleet, &self.keys.secrets) {
             fleet.use_secrets(secrets.clone());
         }
@@ -306,12 +310,14 @@ impl LiveListener {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+    use std::net::{SocketAddr, TcpListener};
+    use std::time::Instant;
+
     use super::*;
 
-    /// A guard that has looked away has seen nothing of what another has admitted.
-    #[test]
-    fn a_guard_that_takes_over_from_the_store_is_a_new_one() {
-        let folder = crate::testing::Folder::new();
+    /// Files that a configuration with a store names, in this folder.
+    fn write_files(folder: &crate::testing::Folder) {
         let secret = folder.path().join("secret");
         std::fs::write(&secret, [b'x'; 32]).unwrap();
         let only_ours = std::os::unix::fs::PermissionsExt::from_mode(0o600);
@@ -320,16 +326,53 @@ mod tests {
         let leaf = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
         std::fs::write(folder.path().join("a.crt"), leaf.self_signed(&key).unwrap().pem()).unwrap();
         std::fs::write(folder.path().join("a.key"), key.serialize_pem()).unwrap();
-        let config = |guard: &str| {
-            let text = format!(
-                "[resumption]\nguard = \"{guard}\"\n[resumption.store]\nurl = \"redis://127.0.0.1:1\"\n\
-                 secret = \"{}\"\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n\
-                 certificates = \"{}\"\nearly_data = 1\n",
-                secret.display(),
-                folder.path().display()
-            );
-            Config::parse("f.toml", &text).unwrap()
+    }
+
+    fn config(folder: &crate::testing::Folder, guard: &str, store: SocketAddr) -> Config {
+        let folder = folder.path().display();
+        let text = format!(
+            "[resumption]\nguard = \"{guard}\"\n[resumption.store]\nurl = \"redis://{store}\"\n\
+             secret = \"{folder}/secret\"\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n\
+             certificates = \"{folder}\"\nearly_data = 1\n",
+        );
+        Config::parse("f.toml", &text).unwrap()
+    }
+
+    /// Another node would have to agree with the clock settings of a configuration that was refused in the end.
+    #[test]
+    fn what_is_not_served_asks_nothing_of_its_store() {
+        let folder = crate::testing::Folder::new();
+        write_files(&folder);
+        let store = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        store.set_nonblocking(true).unwrap();
+        let is_asked = |within: Duration| {
+            let began = Instant::now();
+            while began.elapsed() < within {
+                match store.accept() {
+                    Ok(_) => return true,
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            false
         };
+        let config = config(&folder, "shared", store.local_addr().unwrap());
+        let first = Live::new(&config, None).unwrap();
+        assert!(!is_asked(Duration::from_millis(500)), "before anything is served by it");
+        first.begin();
+        assert!(is_asked(Duration::from_secs(10)));
+        // The one before goes on.
+        let second = Live::new(&config, Some(&first)).unwrap();
+        second.begin();
+        assert!(second.fleet().unwrap().is_same(first.fleet().unwrap()));
+    }
+
+    /// A guard that has looked away has seen nothing of what another has admitted.
+    #[test]
+    fn a_guard_that_takes_over_from_the_store_is_a_new_one() {
+        let folder = crate::testing::Folder::new();
+        write_files(&folder);
+        let config = |guard: &str| config(&folder, guard, ([127, 0, 0, 1], 1).into());
         let own = Live::new(&config("own"), None).unwrap();
         let still = Live::new(&config("own"), Some(&own)).unwrap();
         assert!(Arc::ptr_eq(&own.keys.guard, &still.keys.guard));

@@ -112,6 +112,7 @@ impl Bound {
     /// If the system has none to give.
     pub fn start(self) -> Result<Proxy> {
         let Self { config, live, addresses, listeners } = self;
+        live.begin();
         let metrics = Metrics::new(listeners.len());
         metrics.set_ticket_keys(live.ticket_key_since());
         let counts = Counts::new(addresses.len());

@@ -27,8 +27,15 @@
 //!   what was admitted before is no longer fresh then.
 //! - **Nodes differ about clocks**, or about how late a store may be: an epoch says by which [`Terms`] it was begun, and
 //!   nobody admits anything in one of others. It ends when none of those who share its terms has looked or admitted for
-//!   [`EPOCH_LIFE`], so that what they admitted is no longer fresh by any terms when another begins. Who has seen an epoch of
-//!   other terms is blind for longer ([`ANY_TERMS`]), since the store may lose it before its time.
+//!   [`EPOCH_LIFE`], so that what they admitted is no longer fresh by any terms when another begins. A node that has seen an
+//!   epoch of other terms is blind for longer ([`ANY_TERMS`]), since the store may lose it before its time.
+//! - **Nodes differ about clocks, and the store lost the epoch that would tell**: a node that starts then cannot know by which
+//!   terms others admitted before. So whoever begins an epoch, or finds one that nobody admits in yet, is blind for [`ANY_TERMS`]
+//!   more. Two things spare a node that time. The epoch is *open*: a node of the same terms, which has waited itself, says
+//!   under a second name that it admits in this epoch; the store loses both names together, and the second one's value is that
+//!   of the epoch and the replication id, so it says nothing about a later one. Or the node admitted by these terms less than [`ANY_TERMS`] ago: in that
+//!   gap nobody of other terms can have begun an epoch and waited as long as it has to. Nor can one of them have
+//!   returned by the same exception, for the epoch that our node first waited in was there for longer than that.
 //! - **Entries were evicted**: refused unless the store's policy is `noeviction`, looked at every second.
 //! - **Two stores answer at once**, because one was cut off and a replica took its place. A store with replicas is
 //!   trusted only if it stops writing when it has lost them (`min-replicas-to-write`), which takes it as long as
@@ -44,8 +51,7 @@
 //!
 //! What remains: an operator who lets nodes with one set of ticket keys ask different stores, or under different names of the
 //! fleet, if only while one follows another; lets a live store evict for less than a second, deletes single entries, promotes a
-//! replica and lets nodes ask its primary further on, sets the clocks of store and nodes back together, or starts a node of other
-//! terms just when the store has forgotten those of the nodes before; and a store that lies.
+//! replica and lets nodes ask its primary further on, or sets the clocks of store and nodes back together; and a store that lies.
 //!
 //! Must not know: what early data says. Next: `facts.rs`, what a store tells of itself; `terms.rs`, what nodes agree on.
 
@@ -76,6 +82,10 @@ pub(crate) struct Guard {
     prefix: String,
     terms: Terms,
     blind_time: Duration,
+    /// How much longer to refuse where nothing says by which terms early data was admitted before.
+    unknown_terms: Duration,
+    /// When the store was last asked and still had an epoch in which this node admits.
+    open_at: ArcSwapOption<Instant>,
     /// The store's latest time that was seen, in seconds.
     latest: AtomicU64,
     /// From when on, and for how long, another guard may have admitted what is not known here.
@@ -100,6 +110,10 @@ impl Standing {
     pub(crate) fn admits(&self) -> bool {
         Instant::now() >= self.blind_until
     }
+
+    fn is_of(&self, epoch: &str, replication_id: &str) -> bool {
+        self.epoch == epoch && self.replication_id == replication_id
+    }
 }
 
 impl Guard {
@@ -108,12 +122,25 @@ impl Guard {
         prefix: &str,
         terms: Terms,
         blind_time: Duration,
+        unknown_terms: Duration,
         counters: Arc<Counters>,
     ) -> Self {
         let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        let beside = ArcSwapOption::empty();
+        let (open_at, beside) = (ArcSwapOption::empty(), ArcSwapOption::empty());
         let (differed, retired) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { store, prefix, terms, blind_time, latest, beside, differed, retired, counters }
+        Self {
+            store,
+            prefix,
+            terms,
+            blind_time,
+            unknown_terms,
+            open_at,
+            latest,
+            beside,
+            differed,
+            retired,
+            counters,
+        }
     }
 
     /// Refuses from now on, and holds nobody to its terms any more.
@@ -206,11 +233,8 @@ impl Guard {
                 return Err(error);
             }
         };
-        let is_same = lines
-            .standing
-            .load_full()
-            .is_some_and(|was| was.epoch == now.epoch && was.replication_id == now.replication_id);
-        if !is_same {
+        let was = lines.standing.load_full();
+        if !was.is_some_and(|was| was.is_of(&now.epoch, &now.replication_id)) {
             info!("early data is refused for a while: the store is new, or was away");
             lines.standing.store(Some(Arc::new(now)));
         }
@@ -218,6 +242,7 @@ impl Guard {
     }
 
     async fn try_look(&self, lines: &Arc<Lines>) -> Result<Standing, FleetError> {
+        let asked_at = Instant::now();
         let mut commands = redis::pipe();
         for section in ["server", "memory", "replication"] {
             commands.cmd("INFO").arg(section);
@@ -240,28 +265,50 @@ impl Guard {
         commands.cmd("SET").arg(&epoch_name).arg(self.terms.epoch(&random));
         commands.arg("PX").arg(EPOCH_LIFE).arg("NX").ignore();
         commands.cmd("GET").arg(&epoch_name);
-        let (epoch,): (String,) = self.store.ask_all(Waits::Nobody, lines, commands).await?;
-        let is_alone = facts.replication.is_alone;
+        let open_name = format!("{}open:{}", self.prefix, facts.run_id);
+        commands.cmd("GET").arg(&open_name);
+        let (epoch, open): (String, Option<String>) =
+            self.store.ask_all(Waits::Nobody, lines, commands).await?;
+        let Replication { id: replication_id, is_alone } = facts.replication;
         if let Err(disagreement) = self.terms.agree(&epoch, is_alone) {
             self.differed.store(true, Ordering::Relaxed);
             return Err(disagreement);
         }
+        // After a promotion others may have admitted elsewhere meanwhile.
+        let is_open = format!("{epoch} {replication_id}");
         // Only those who share its terms keep it.
         let mut stay = redis::pipe();
         stay.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
+        let was = lines.standing.load_full();
+        let admits = was.is_some_and(|was| was.is_of(&epoch, &replication_id) && was.admits());
+        if admits {
+            stay.cmd("SET").arg(&open_name).arg(&is_open).arg("PX").arg(EPOCH_LIFE).ignore();
+        }
         self.store.ask_all::<()>(Waits::Nobody, lines, stay).await?;
-        let replication_id = facts.replication.id;
-        let blind_until = Instant::now().checked_add(self.blind_time_at(is_alone));
+        if admits {
+            self.open_at.store(Some(Arc::new(asked_at)));
+        }
+        let terms_are_known = open.as_ref() == Some(&is_open) || self.was_open();
+        let blind_time = self.blind_time_at(is_alone, terms_are_known);
+        let blind_until = Instant::now().checked_add(blind_time);
         let blind_until = blind_until.ok_or(FleetError::Away)?;
         Ok(Standing { epoch_name, epoch, replication_id, blind_until })
     }
 
-    /// How long to refuse at a store whose past is not known.
-    fn blind_time_at(&self, is_alone: bool) -> Duration {
+    /// Whether this node admitted by its terms so short a time ago that nobody of others can have begun to since.
+    fn was_open(&self) -> bool {
+        self.open_at.load().as_ref().is_some_and(|at| at.elapsed() < self.unknown_terms)
+    }
+
+    /// How long to refuse at a store whose past is not known, unless it is known to hold no entries of other terms.
+    fn blind_time_at(&self, is_alone: bool, terms_are_known: bool) -> Duration {
         let lag = LAG.saturating_add(self.store.patience());
         let lag = if is_alone { Duration::ZERO } else { lag };
-        let differed = self.differed.load(Ordering::Relaxed);
-        let others = if differed { ANY_TERMS } else { Duration::ZERO };
+        let others = match self.differed.load(Ordering::Relaxed) {
+            true => ANY_TERMS,
+            false if terms_are_known => Duration::ZERO,
+            false => self.unknown_terms,
+        };
         self.blind_time.saturating_add(lag).saturating_add(others)
     }
 }
@@ -302,7 +349,7 @@ const OVERTAKEN: u64 = 1;
 
 /// By how much more what was admitted by other terms may be fresh, or admitted: what clocks may differ by at most, and how
 /// late a store may be at most.
-const ANY_TERMS: Duration = Duration::from_secs(60 + 60);
+pub(crate) const ANY_TERMS: Duration = Duration::from_secs(60 + 60);
 
 /// Milliseconds for which an epoch stays if nobody looks who shares its terms: much more than the longest blind time of any
 /// terms, so that two epochs of different terms are that far apart.

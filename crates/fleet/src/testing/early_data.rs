@@ -6,7 +6,7 @@ use tercel::pki_types::UnixTime;
 use tokio::time::{advance, pause, resume};
 
 use super::fake::Fake;
-use super::nodes::{BLIND, DIFFERENCE, Node, TERMS, at};
+use super::nodes::{BLIND, BLIND_FOR_ANY, DIFFERENCE, Node, TERMS, at};
 use crate::early_data::Terms;
 use crate::{Fleet, Settings};
 
@@ -21,7 +21,8 @@ async fn pass(time: Duration) {
 async fn seeing(fake: &Fake) -> Node {
     let node = Node::at(&fake.url()).await;
     node.look().await.unwrap();
-    pass(BLIND).await;
+    pass(BLIND_FOR_ANY).await;
+    node.look().await.unwrap();
     node
 }
 
@@ -57,7 +58,7 @@ async fn after_a_start_a_node_is_blind_for_as_long_as_a_hello_is_fresh() {
     assert!(!node.admit(b"before it looked").await);
     node.look().await.unwrap();
     assert!(!node.guard.admits() && !node.admit(b"binder").await);
-    pass(BLIND - Duration::from_secs(2)).await;
+    pass(BLIND_FOR_ANY - Duration::from_secs(2)).await;
     node.look().await.unwrap();
     assert!(!node.guard.admits() && !node.admit(b"binder").await);
     assert_eq!(node.counts().early_data_unknown, 3);
@@ -71,6 +72,9 @@ async fn a_store_that_was_emptied_is_not_believed() {
     let (a, b) = (seeing(&fake).await, seeing(&fake).await);
     pass(BLIND).await;
     assert!(a.admit(b"binder").await);
+    // As every second.
+    a.look().await.unwrap();
+    b.look().await.unwrap();
     fake.set_data(Default::default());
     assert!(!a.admit(b"binder").await);
     // One node begins a new epoch, and the other has not looked since.
@@ -338,4 +342,65 @@ async fn an_epoch_that_tells_no_terms_is_not_used() {
     fake.set_data(data);
     assert!(node.look().await.unwrap_err().contains("does not tell its terms"));
     assert!(!node.admit(b"binder").await);
+}
+
+/// It cannot know that a hello which is stale to it by its own terms was admitted by others, and is still fresh.
+#[tokio::test]
+async fn a_node_that_starts_when_the_store_has_lost_everything_waits_for_all_terms() {
+    let fake = Fake::start();
+    let wide = Node::with_terms(&fake.url(), otherwise(60)).await;
+    wide.look().await.unwrap();
+    pass(BLIND_FOR_ANY).await;
+    assert!(wide.admit(b"binder").await);
+    fake.set_data(Default::default());
+    // The first to look, so the epoch is one of its terms.
+    let narrow = Node::with_terms(&fake.url(), otherwise(1)).await;
+    narrow.look().await.unwrap();
+    pass(BLIND).await;
+    assert!(!narrow.guard.admits() && !narrow.admit(b"binder").await, "admitted twice");
+    // Nor does one that finds this epoch, in which nobody admits yet.
+    let joined = Node::with_terms(&fake.url(), otherwise(1)).await;
+    joined.look().await.unwrap();
+    pass(BLIND_FOR_ANY - BLIND).await;
+    assert!(narrow.guard.admits() && narrow.admit(b"of a later hello").await);
+    assert!(!joined.guard.admits());
+    assert!(wide.look().await.unwrap_err().contains("clock_difference"));
+}
+
+#[tokio::test]
+async fn where_a_node_of_the_same_terms_admits_one_that_starts_waits_for_these_terms_only() {
+    let fake = Fake::start();
+    let _first = seeing(&fake).await;
+    let blind_at_first = async || {
+        let node = Node::at(&fake.url()).await;
+        node.look().await.unwrap();
+        pass(BLIND).await;
+        !node.guard.admits()
+    };
+    assert!(!blind_at_first().await);
+    // Elsewhere nodes of other terms may have admitted until this store was promoted again.
+    fake.tell("replication", "master_replid:first", "master_replid:second");
+    assert!(blind_at_first().await);
+    fake.tell("replication", "master_replid:second", "master_replid:first");
+    assert!(!blind_at_first().await);
+    // What was said of one epoch says nothing of the next.
+    let mut data = fake.data();
+    data.retain(|key, _| !String::from_utf8_lossy(key).contains("epoch"));
+    assert_eq!(data.len(), 1);
+    fake.set_data(data);
+    assert!(blind_at_first().await);
+}
+
+#[tokio::test]
+async fn a_node_that_was_away_for_long_from_a_store_that_lost_everything_waits_for_all_terms() {
+    for (away, waits_for_all) in [(119, false), (121, true)] {
+        let fake = Fake::start();
+        let node = seeing(&fake).await;
+        pass(Duration::from_secs(away)).await;
+        fake.set_data(Default::default());
+        node.connect().await;
+        node.look().await.unwrap();
+        pass(BLIND).await;
+        assert_eq!(node.guard.admits(), !waits_for_all, "after {away} s");
+    }
 }

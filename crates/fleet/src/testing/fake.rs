@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::sessions::TAKE;
 use crate::ticket_keys::shared::COMPARE_AND_SET;
 
 /// Values and the milliseconds since 1970 at which they go.
@@ -32,6 +33,8 @@ pub(super) struct Shared {
     /// Milliseconds by which the clock is wrong.
     pub(super) offset: AtomicI64,
     pub(super) asked: AtomicUsize,
+    /// Commands of this name wait on their way to the data.
+    held: Mutex<Option<&'static str>>,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -86,6 +89,11 @@ impl Fake {
         self.shared.deaf.store(deaf, Ordering::SeqCst);
     }
 
+    /// Holds commands of this name up, or lets those held up go on. The connections they came over wait with them.
+    pub(super) fn hold(&self, name: Option<&'static str>) {
+        *self.shared.held.lock().unwrap() = name;
+    }
+
     pub(super) fn set_offset(&self, offset: Duration, back: bool) {
         let offset = i64::try_from(offset.as_millis()).unwrap();
         self.shared.offset.store(if back { -offset } else { offset }, Ordering::SeqCst);
@@ -138,6 +146,9 @@ impl Shared {
                 thread::sleep(Duration::from_millis(1));
             }
             let name = String::from_utf8_lossy(&command[0]).to_uppercase();
+            while self.held.lock().unwrap().is_some_and(|held| held == name) {
+                thread::sleep(Duration::from_millis(1));
+            }
             let error = *self.error.lock().unwrap();
             let answer = match (name.as_str(), &mut queue) {
                 _ if error.is_some_and(|error| {
@@ -189,7 +200,6 @@ impl Shared {
                     .concat()
             }
             "GET" => bulk(data.get(&command[1]).map(|(value, _)| &**value)),
-            "GETDEL" => bulk(data.remove(&command[1]).map(|(value, _)| value).as_deref()),
             "SET" if text.contains(&"NX".into()) && data.contains_key(&command[1]) => bulk(None),
             "SET" if text.contains(&"XX".into()) && !data.contains_key(&command[1]) => bulk(None),
             "SET" => {
@@ -202,6 +212,13 @@ impl Shared {
                 let Some(there) = data.get_mut(&command[1]) else { return b":0\r\n".to_vec() };
                 there.1 = Some(now + life);
                 b":1\r\n".to_vec()
+            }
+            "EVAL" if text[1] == TAKE => {
+                let there = data.get(&command[3]).map(|(value, _)| value.clone());
+                if there.as_ref().is_some_and(|value| !value.is_empty()) {
+                    data.remove(&command[3]);
+                }
+                bulk(there.as_deref())
             }
             "EVAL" => {
                 assert_eq!(text[1], COMPARE_AND_SET);

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::counts::{Counters, Counts};
-use crate::early_data::{Guard, Terms, blind_time};
+use crate::early_data::{ANY_TERMS, Guard, Terms, blind_time};
 use crate::keeper::StoreKeeper;
 use crate::mark::Mark;
 use crate::secret::FleetSecret;
@@ -29,7 +29,7 @@ use crate::ticket_keys::shared::StoreKeys;
 pub(super) struct Node {
     pub(super) store: Arc<Store>,
     pub(super) guard: Guard,
-    pub(super) sessions: Sessions,
+    pub(super) sessions: Arc<Sessions>,
     pub(super) keys: StoreKeys,
     pub(super) tickets: Arc<FleetTickets>,
     pub(super) secrets: Arc<SecretCell>,
@@ -44,6 +44,8 @@ pub(super) const DIFFERENCE: u64 = 5;
 pub(super) const TERMS: Terms = Terms { difference: DIFFERENCE, patience: 5 * LIMIT.as_millis() };
 /// For as long nodes here are blind.
 pub(super) const BLIND: Duration = blind_time(60, DIFFERENCE);
+/// And for as long if they do not know the terms of those before.
+pub(super) const BLIND_FOR_ANY: Duration = BLIND.saturating_add(ANY_TERMS);
 
 impl Node {
     pub(super) async fn at(url: &str) -> Self {
@@ -63,8 +65,8 @@ impl Node {
         let period = Duration::from_secs(PERIOD);
         let tickets = Arc::new(FleetTickets::new(period));
         let node = Self {
-            guard: Guard::new(at(), PREFIX, TERMS, BLIND, count()),
-            sessions: Sessions::new(at(), PREFIX, known(), count()),
+            guard: Guard::new(at(), PREFIX, TERMS, BLIND, ANY_TERMS, count()),
+            sessions: Arc::new(Sessions::new(at(), PREFIX, known(), count())),
             keys: StoreKeys::new(at(), PREFIX, known(), Arc::clone(&tickets), period, count()),
             mark: Mark::new(at(), PREFIX, known()),
             secrets: known(),
@@ -81,7 +83,7 @@ impl Node {
     pub(super) async fn with_terms(url: &str, terms: Terms) -> Self {
         let mut node = Self::at(url).await;
         let (store, counters) = (Arc::clone(&node.store), Arc::clone(&node.counters));
-        node.guard = Guard::new(store, PREFIX, terms, BLIND, counters);
+        node.guard = Guard::new(store, PREFIX, terms, BLIND, ANY_TERMS, counters);
         node
     }
 
@@ -119,6 +121,10 @@ impl Node {
 
     pub(super) fn counts(&self) -> Counts {
         self.counters.read()
+    }
+
+    pub(super) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
     }
 }
 

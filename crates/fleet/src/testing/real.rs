@@ -92,13 +92,40 @@ async fn of_two_nodes_at_once_one_takes_one_admits_and_one_rotates() {
         node.look().await.unwrap();
     }
     tokio::time::pause();
-    tokio::time::advance(super::nodes::BLIND).await;
+    tokio::time::advance(super::nodes::BLIND_FOR_ANY).await;
     tokio::time::resume();
     for round in 0..50_u8 {
         let binder = [round];
         let both = tokio::join!(a.admit(&binder), b.admit(&binder));
         assert!(both.0 ^ both.1, "round {round}");
     }
+}
+
+#[tokio::test]
+async fn a_session_that_was_forgotten_before_it_arrives_does_not_come_back() {
+    let Some(real) = Real::start(&[]) else { return };
+    let node = Node::at(&real.url()).await;
+    let expires = super::nodes::at(tercel::pki_types::UnixTime::now().as_secs() + 100);
+    let new = |id: [u8; 32]| {
+        let (id, session) = (id.to_vec(), b"session".to_vec());
+        tercel::NewSession { id, session, expires }
+    };
+    assert!(!node.sessions.forget(&[1; 32]).await.unwrap());
+    assert_eq!(node.sessions.look_up(&[1; 32], true).await, None);
+    node.sessions.keep(new([1; 32])).await;
+    for take in [false, true] {
+        assert_eq!(node.sessions.look_up(&[1; 32], take).await, None);
+    }
+    let keys: Vec<String> = real.ask(&["KEYS", "*session:*"]).await;
+    let left: i64 = real.ask(&["PTTL", &keys[0]]).await;
+    assert!(keys.len() == 1 && (604_790_000..=604_800_000).contains(&left), "{keys:?} {left}");
+    // Another is not affected, and leaves nothing.
+    node.sessions.keep(new([2; 32])).await;
+    assert!(node.sessions.look_up(&[2; 32], false).await.is_some());
+    assert!(node.sessions.forget(&[2; 32]).await.unwrap());
+    assert_eq!(node.sessions.look_up(&[2; 32], false).await, None);
+    let keys: Vec<String> = real.ask(&["KEYS", "*session:*"]).await;
+    assert_eq!((keys.len(), node.counts().kept), (1, 1));
 }
 
 /// What `disturb` does to the server: nodes are blind after it, and then recover by themselves.

@@ -7,7 +7,7 @@ use tercel::{NewSession, TicketSealer};
 use tokio::time::{advance, pause, resume};
 
 use super::fake::Fake;
-use super::nodes::{BLIND, Node, PERIOD, at};
+use super::nodes::{BLIND_FOR_ANY, Node, PERIOD, at};
 use crate::error::FleetError;
 use crate::secret::FleetSecret;
 use crate::secrets::FleetSecrets;
@@ -111,7 +111,7 @@ async fn nodes_of_different_secrets_never_admit_one_hello_twice() {
         nodes.push(node);
     }
     pause();
-    advance(BLIND).await;
+    advance(BLIND_FOR_ANY).await;
     resume();
     for (number, first) in nodes.iter().enumerate() {
         let hello = [u8::try_from(number).unwrap(); 32];

@@ -1,10 +1,14 @@
 //! Sessions in a store that is not trusted with them.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use tercel::pki_types::UnixTime;
-use tercel::{NewSession, TicketSealer};
+use tercel::{ForgetSession, NewSession, TicketSealer};
 
 use super::fake::Fake;
-use super::nodes::{Node, at};
+use super::nodes::{Node, at, until};
+use crate::forgetting::forgetting;
 use crate::secret::FleetSecret;
 
 const ID: [u8; 32] = [0xa5; 32];
@@ -119,4 +123,77 @@ async fn without_a_store_there_is_no_session() {
     node.sessions.keep(new([2; 32], 100)).await;
     assert_eq!((node.counts().kept, node.counts().away), (1, 1));
     assert!(!node.tickets.has_keys() && node.tickets.seal(SESSION, at(1)).is_none());
+}
+
+/// A connection of TLS 1.2 may end with a fatal alert while its session is still on the way. RFC 5246 7.2.2
+#[tokio::test]
+async fn a_session_that_arrives_after_it_was_forgotten_does_not_come_back() {
+    let fake = Fake::start();
+    let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
+    fake.hold(Some("SET"));
+    node.sessions.keep(new(ID, 100)).await;
+    // Nobody waits for the store any longer, which has the command.
+    assert!(!node.store.is_there());
+    node.connect().await;
+    let held = fake.asked();
+    let forgetting = node.sessions.forget(&ID);
+    let arriving = async {
+        // The name was found free; now both the late session and the tombstone are on the way.
+        until("forgetting", || fake.asked() >= held + 2).await;
+        fake.hold(None);
+    };
+    let (forgotten, ()) = tokio::join!(forgetting, arriving);
+    assert!(!forgotten.unwrap());
+    until("the session has arrived", || !fake.data().is_empty()).await;
+    // The order in which they arrive does not matter.
+    for at_node in [&node, &other] {
+        for take in [false, true, true] {
+            assert_eq!(at_node.sessions.look_up(&ID, take).await, None, "it came back");
+        }
+    }
+    assert_eq!(fake.data().into_values().map(|(value, _)| value).collect::<Vec<_>>(), [b""]);
+}
+
+#[tokio::test]
+async fn what_was_forgotten_before_it_was_written_is_not_written() {
+    let fake = Fake::start();
+    let node = Node::at(&fake.url()).await;
+    assert!(!node.sessions.forget(&ID).await.unwrap());
+    // Not even if somebody who has seen its id tries to take it first.
+    assert_eq!(node.sessions.look_up(&ID, true).await, None);
+    node.sessions.keep(new(ID, 100)).await;
+    assert_eq!(node.sessions.look_up(&ID, false).await, None);
+    assert_eq!(node.counts().kept, 0);
+    // It stays for as long as the session could, and not for ever.
+    let week = 7 * 24 * 60 * 60 * 1000;
+    assert!((week - 10_000..=week).contains(&fake.life("session:")));
+}
+
+#[tokio::test]
+async fn a_session_that_is_forgotten_leaves_nothing_behind() {
+    let fake = Fake::start();
+    let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
+    node.sessions.keep(new(ID, 100)).await;
+    assert!(other.sessions.forget(&ID).await.unwrap());
+    assert_eq!(node.sessions.look_up(&ID, false).await, None);
+    assert!(fake.data().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_to_be_forgotten_while_the_store_is_away_is_forgotten_when_it_is_back() {
+    let fake = Fake::start();
+    let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
+    other.sessions.keep(new(ID, 100)).await;
+    node.store.set(None);
+    let (tell, forgotten) = forgetting(Arc::clone(&node.sessions), node.counters());
+    let thread = tokio::spawn(forgotten.take_out());
+    tell.forget_session(&ID);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(other.sessions.look_up(&ID, false).await.is_some(), "the store is away");
+    node.connect().await;
+    until("forgotten", || node.counts().forgotten == 1).await;
+    assert_eq!(other.sessions.look_up(&ID, false).await, None);
+    // The thread ends with those who tell it.
+    drop(tell);
+    thread.await.unwrap();
 }

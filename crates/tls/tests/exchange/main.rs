@@ -51,3 +51,4 @@ mod traffic_keys;
 mod updates;
 mod virtual_hosts;
 mod wishes;
+mod would_block;
