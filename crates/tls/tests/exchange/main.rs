@@ -20,6 +20,7 @@ mod endings;
 mod forged;
 mod freshness;
 mod identity;
+mod key_shares;
 mod ml_dsa;
 mod negotiation;
 mod nested;
