@@ -48,5 +48,6 @@ mod staples;
 mod strangers;
 mod streams;
 mod traffic_keys;
+mod unrecognized;
 mod updates;
 mod wishes;

@@ -1,0 +1,77 @@
+//! Extensions that a server does not act on by default: whatever they hold, they end no handshake.
+//!
+//! For: hellos with malformed extensions, shown to a server alone. conformance/receiver-checks.md says why each of
+//! those that are opened is. Must not know: what the extensions mean. Next: `key_shares.rs`.
+
+use tercel::wire::{
+    AlertDescription, ClientExtensions, ClientHello, ExtensionType, HandshakeMessage,
+    ProtocolVersion, UnknownExtensions,
+};
+use tercel::{Error, Handshake, Received};
+
+use crate::identity::{NAME, client, server};
+
+/// What a default server acts on, so that a malformed one is an error of the client's.
+const OPENED: [ExtensionType; 23] = [
+    ExtensionType::SERVER_NAME,
+    ExtensionType::STATUS_REQUEST,
+    ExtensionType::SUPPORTED_GROUPS,
+    ExtensionType::EC_POINT_FORMATS,
+    ExtensionType::SIGNATURE_ALGORITHMS,
+    ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
+    ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
+    ExtensionType::CLIENT_CERTIFICATE_TYPE,
+    ExtensionType::SERVER_CERTIFICATE_TYPE,
+    ExtensionType::EXTENDED_MASTER_SECRET,
+    ExtensionType::COMPRESS_CERTIFICATE,
+    ExtensionType::RECORD_SIZE_LIMIT,
+    ExtensionType::PRE_SHARED_KEY,
+    ExtensionType::EARLY_DATA,
+    ExtensionType::SUPPORTED_VERSIONS,
+    ExtensionType::COOKIE,
+    ExtensionType::PSK_KEY_EXCHANGE_MODES,
+    ExtensionType::CERTIFICATE_AUTHORITIES,
+    ExtensionType::POST_HANDSHAKE_AUTH,
+    ExtensionType::SIGNATURE_ALGORITHMS_CERT,
+    ExtensionType::KEY_SHARE,
+    ExtensionType::TICKET_REQUEST,
+    ExtensionType::RENEGOTIATION_INFO,
+];
+
+#[test]
+fn a_server_ignores_what_it_does_not_act_on_however_malformed() {
+    for version in [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2] {
+        let named = ExtensionType::NAMED.iter().map(|kind| kind.0);
+        let others = (0..100).chain([4832, 0x0a0a, 0x3374, 0x754f, 0xfafa, 0xfe0e, 0xffff]);
+        let kinds: std::collections::BTreeSet<u16> = named.chain(others).collect();
+        for kind in kinds.into_iter().map(ExtensionType) {
+            let alert = |body| answer(version, kind, body).err().and_then(|error| error.alert());
+            let expected = OPENED.contains(&kind).then_some(AlertDescription::DECODE_ERROR);
+            assert_eq!(alert(&[1]), expected, "{kind} in {version}");
+            if expected.is_none() {
+                assert_eq!(alert(&[0xff; 3]), None, "{kind} in {version}");
+            }
+        }
+    }
+}
+
+/// Whether a default server goes on with a hello in which this extension has this body.
+fn answer(version: ProtocolVersion, kind: ExtensionType, body: &[u8]) -> Result<(), Error> {
+    let config = client().versions(&[version]).build().unwrap();
+    let mut client = Handshake::client(config, NAME.try_into().unwrap());
+    let mut out = Vec::new();
+    client.advance(&mut Received::new(), &mut out).unwrap();
+    let mut hello = ClientHello::parse(&out[9..]).unwrap();
+    let mut extensions: Vec<_> =
+        hello.extensions.received.iter().filter(|(other, _)| *other != kind).collect();
+    extensions.push((kind, body));
+    hello.extensions =
+        ClientExtensions { unknown: UnknownExtensions::of(&extensions), ..Default::default() };
+    let mut message = Vec::new();
+    hello.encode(&mut message).unwrap();
+    let length = u16::try_from(message.len()).unwrap().to_be_bytes();
+    let mut received = Received::new();
+    received.extend(&[&[22, 3, 1], &length[..], &message].concat());
+    let mut server = Handshake::server(server().build().unwrap());
+    server.advance(&mut received, &mut Vec::new()).map(|_| ())
+}
