@@ -55,6 +55,34 @@ fn a_server_ignores_what_it_does_not_act_on_however_malformed() {
     }
 }
 
+/// TLS 1.3 writes points in one way and ignores the extension; in TLS 1.2 uncompressed points must be there.
+#[test]
+fn point_formats_without_the_uncompressed_one_are_refused_in_tls12_only() {
+    let compressed_only = [1, 1];
+    let answer = |version| answer(version, ExtensionType::EC_POINT_FORMATS, &compressed_only);
+    assert_eq!(answer(ProtocolVersion::TLS1_3), Ok(()));
+    let alert = answer(ProtocolVersion::TLS1_2).unwrap_err().alert();
+    assert_eq!(alert, Some(AlertDescription::ILLEGAL_PARAMETER));
+}
+
+/// A name that no DNS name looks like names no host.
+#[test]
+fn a_client_that_sends_its_port_with_the_name_is_served() {
+    let list = |name: &[u8]| {
+        let length = u8::try_from(name.len()).unwrap();
+        [&[0, length + 3, 0, 0, length], name].concat()
+    };
+    for version in [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2] {
+        let answer = |name: &[u8]| answer(version, ExtensionType::SERVER_NAME, &list(name));
+        assert_eq!(answer(b"server.example:443"), Ok(()));
+        assert_eq!(answer(b"server example"), Ok(()));
+        for refused in [&b"server.example."[..], b"server\0example"] {
+            let alert = answer(refused).unwrap_err().alert();
+            assert_eq!(alert, Some(AlertDescription::ILLEGAL_PARAMETER), "{refused:?}");
+        }
+    }
+}
+
 /// Whether a default server goes on with a hello in which this extension has this body.
 fn answer(version: ProtocolVersion, kind: ExtensionType, body: &[u8]) -> Result<(), Error> {
     let config = client().versions(&[version]).build().unwrap();

@@ -35,6 +35,7 @@ mod tls_flags;
 
 pub use block::{ExtensionBlock, UnknownExtensions};
 pub use certificate_authorities::DistinguishedName;
+pub use ec_point_formats::check_point_formats;
 pub use imported_identity::ImportedIdentity;
 pub use key_share::{KeyShareEntry, ServerKeyShare};
 pub use pre_shared_key::{OfferedPsks, PskBinder, PskIdentity};
