@@ -90,7 +90,7 @@ fn client_extensions<'a>(m: &'a Material, lists: &'a ClientLists<'a>) -> ClientE
     let low_bytes = m.number.to_le_bytes();
     ClientExtensions {
         server_name: m.pick(0, ServerNameOffer::HostName(host)),
-        max_fragment_length: m.pick(1, low_bytes[0]),
+        max_fragment_length: m.pick(1, m.session_id.as_slice()),
         status_request: m.pick(
             2,
             CertificateStatusRequest::Ocsp {
@@ -124,7 +124,7 @@ fn client_extensions<'a>(m: &'a Material, lists: &'a ClientLists<'a>) -> ClientE
             TicketRequest { new_session_count: low_bytes[1], resumption_count: low_bytes[2] },
         ),
         quic_transport_parameters: m.pick(25, m.session_id.as_slice()),
-        server_padding: m.pick(29, u16::from(low_bytes[0])),
+        server_padding: m.pick(29, m.session_id.as_slice()),
         padding: m.pick(26, u16::from(low_bytes[3])),
         pre_shared_key: m.pick(
             27,
@@ -205,7 +205,7 @@ proptest! {
         let random = if retry { ServerHello::RETRY_RANDOM } else { m.random };
         let extensions = ServerHelloExtensions {
             server_name: m.pick(0, ()),
-            max_fragment_length: m.pick(1, m.bytes[0]),
+            max_fragment_length: m.pick(1, m.session_id.as_slice()),
             status_request: m.pick(2, ()),
             ec_point_formats: m.pick(3, List::of(&formats)),
             alpn: m.pick(4, ProtocolName(m.string())),
@@ -241,7 +241,7 @@ proptest! {
         let unknown = m.unknown();
         round_trip!(EncryptedExtensions, EncryptedExtensions {
             server_name: m.pick(0, ()),
-            max_fragment_length: m.pick(1, m.bytes[0]),
+            max_fragment_length: m.pick(1, m.session_id.as_slice()),
             supported_groups: m.pick(2, List::of(&groups)),
             alpn: m.pick(3, ProtocolName(m.string())),
             client_certificate_type: m.pick(4, CertificateType(m.bytes[0])),
@@ -292,10 +292,6 @@ proptest! {
         let schemes = m.words(SignatureScheme);
         let compressions = m.words(CertificateCompressionAlgorithm);
         let authorities = m.strings(DistinguishedName);
-        let filters = m.strings(|certificate_extension_oid| OidFilter {
-            certificate_extension_oid,
-            certificate_extension_values: &m.session_id,
-        });
         let unknown = m.unknown();
         round_trip!(CertificateRequest, CertificateRequest {
             certificate_request_context: &m.session_id,
@@ -306,7 +302,7 @@ proptest! {
                 signed_certificate_timestamp: m.pick(3, ()),
                 compress_certificate: m.pick(4, List::of(&compressions)),
                 certificate_authorities: m.pick(5, List::of(&authorities)),
-                oid_filters: m.pick(6, List::of(&filters)),
+                oid_filters: m.pick(6, m.session_id.as_slice()),
                 unknown: m.pick(7, UnknownExtensions::of(&unknown)).unwrap_or_default(),
                 received: ExtensionBlock::default(),
             },

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let full = ClientExtensions {
         server_name: Some(ServerNameOffer::HostName(HostName::new(b"tercel.example")?)),
-        max_fragment_length: Some(4),
+        max_fragment_length: Some(&[4]),
         status_request: Some(CertificateStatusRequest::OCSP),
         supported_groups: Some(List::of(&groups)),
         ec_point_formats: Some(List::of(&[EcPointFormat::UNCOMPRESSED])),
@@ -104,7 +104,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cipher_suite: CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
         extensions: ServerHelloExtensions {
             server_name: Some(()),
-            max_fragment_length: Some(4),
+            max_fragment_length: Some(&[4]),
             status_request: Some(()),
             ec_point_formats: Some(List::of(&[EcPointFormat::UNCOMPRESSED])),
             alpn: Some(ProtocolName(b"h2")),
@@ -130,7 +130,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         record_size_limit: Some(0x4001),
         server_name: Some(()),
         early_data: Some(()),
-        max_fragment_length: Some(4),
+        max_fragment_length: Some(&[4]),
         alpn: Some(ProtocolName(b"h2")),
         client_certificate_type: Some(CertificateType::X509),
         server_certificate_type: Some(CertificateType::X509),
@@ -176,10 +176,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             signed_certificate_timestamp: Some(()),
             compress_certificate: Some(List::of(&compressions)),
             certificate_authorities: Some(List::of(&authorities)),
-            oid_filters: Some(List::of(&[OidFilter {
-                certificate_extension_oid: &[6, 1, 5],
-                certificate_extension_values: &[4, 0],
-            }])),
+            oid_filters: Some(&[0, 8, 3, 6, 1, 5, 0, 2, 4, 0]),
             unknown,
             ..CertificateRequestExtensions::default()
         },

@@ -5,16 +5,22 @@
 use crate::{DecodeError, EcPointFormat, List, Reader, Writer};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<List<'a, EcPointFormat>, DecodeError> {
-    let formats = List::read8(reader)?.not_empty()?;
-    // Whoever sends the extension can at least do uncompressed points. RFC 8422 5.1.2
-    if !formats.contains(EcPointFormat::UNCOMPRESSED) {
-        return Err(DecodeError::InvalidPointFormats);
-    }
-    Ok(formats)
+    List::read8(reader)?.not_empty()
 }
 
 pub(super) fn write(formats: &List<'_, EcPointFormat>, w: &mut Writer<'_>) {
     formats.write8(w);
+}
+
+/// TLS 1.2: a peer that sends the extension can at least do uncompressed points. RFC 8422 5.1.2, 5.2
+///
+/// # Errors
+/// If it says that it cannot.
+pub fn check_point_formats(formats: Option<List<'_, EcPointFormat>>) -> Result<(), DecodeError> {
+    if formats.is_some_and(|formats| !formats.contains(EcPointFormat::UNCOMPRESSED)) {
+        return Err(DecodeError::InvalidPointFormats);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -24,7 +30,10 @@ mod tests {
     #[test]
     fn the_uncompressed_format_must_be_there() {
         assert_eq!(Reader::all(&[0], read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[1, 1], read), Err(DecodeError::InvalidPointFormats));
-        assert!(Reader::all(&[2, 1, 0], read).is_ok());
+        let check =
+            |body: &'static [u8]| check_point_formats(Some(Reader::all(body, read).unwrap()));
+        assert_eq!(check(&[1, 1]), Err(DecodeError::InvalidPointFormats));
+        assert_eq!(check(&[2, 1, 0]), Ok(()));
+        assert_eq!(check_point_formats(None), Ok(()));
     }
 }

@@ -4,7 +4,8 @@
 //! Next: `supported_groups`, `pre_shared_key`.
 
 use crate::reader::not_empty;
-use crate::{DecodeError, Element, NamedGroup, Reader, Writer};
+use crate::unique::first_missing;
+use crate::{ClientExtensions, DecodeError, Element, NamedGroup, Reader, Writer};
 
 /// A half of a key exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,17 @@ pub enum ServerKeyShare<'a> {
     Entry(KeyShareEntry<'a>),
     /// The group to retry with, in a HelloRetryRequest.
     SelectedGroup(NamedGroup),
+}
+
+impl ClientExtensions<'_> {
+    /// The first group with a key share that supported_groups does not list, whatever the order of both lists.
+    /// `None` also if one of the extensions is absent. RFC 9846 4.3.8
+    #[must_use]
+    pub fn unlisted_key_share(&self) -> Option<NamedGroup> {
+        let (shares, groups) = (self.key_share?, self.supported_groups?);
+        let groups = groups.iter().map(|group| group.0);
+        first_missing(shares.iter().map(|share| share.group.0), groups).map(NamedGroup)
+    }
 }
 
 /// The client's shares; none at all asks for a HelloRetryRequest.

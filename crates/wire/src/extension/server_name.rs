@@ -11,7 +11,7 @@ use crate::DecodeError;
 pub enum ServerNameOffer<'a> {
     /// A host name.
     HostName(HostName<'a>),
-    /// Only names of unknown types, which are not kept: to be received, not to be sent.
+    /// Only names of unknown types, or a host name that is none, which are not kept: to be received, not to be sent.
     Other,
 }
 
@@ -94,8 +94,17 @@ pub(super) mod client {
             if seen.is_some_and(|seen| std::mem::replace(seen, true)) {
                 return Err(DecodeError::DuplicateServerName);
             }
-            if name_type == ServerNameType::HOST_NAME {
-                offer = ServerNameOffer::HostName(HostName::new(name)?);
+            if name_type != ServerNameType::HOST_NAME {
+                continue;
+            }
+            // Other libraries end the handshake for these as well.
+            if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
+                return Err(DecodeError::InvalidHostName);
+            }
+            // No other library refuses what else no DNS name looks like, such as a port behind the name. It names no
+            // host here, and goes nowhere where text with control characters does harm.
+            if let Ok(name) = HostName::new(name) {
+                offer = ServerNameOffer::HostName(name);
             }
         }
         Ok(offer)
@@ -164,6 +173,28 @@ mod tests {
             Err(DecodeError::DuplicateServerName)
         );
         assert_eq!(read(&[0, 8, 9, 0, 1, b'a', 0, 0, 1, b'b']), Ok(()));
+    }
+
+    #[test]
+    fn a_host_name_that_is_none_is_not_kept_and_some_are_refused() {
+        let read = |name: &[u8]| {
+            let [high, low] = u16::try_from(name.len()).unwrap().to_be_bytes();
+            let [list_high, list_low] = u16::try_from(name.len() + 3).unwrap().to_be_bytes();
+            let body = [&[list_high, list_low, 0, high, low], name].concat();
+            Reader::all(&body, |reader| {
+                client::read(reader).map(|offer| offer.host_name().is_some())
+            })
+        };
+        assert_eq!(read(b"a.example"), Ok(true));
+        for name in
+            [&b"a.example:443"[..], b"a b", b"a..b", "\u{fc}.de".as_bytes(), b"a\nb", &[0xff]]
+        {
+            assert_eq!(read(name), Ok(false), "{name:?}");
+        }
+        for name in [&b"a.example."[..], b"a\0b", &[b'a'; 256]] {
+            assert_eq!(read(name), Err(DecodeError::InvalidHostName), "{name:?}");
+        }
+        assert_eq!(read(&[b'a'; 255]), Ok(false));
     }
 
     #[test]

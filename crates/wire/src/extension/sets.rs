@@ -3,13 +3,17 @@
 //! What is not in a message's table is kept under `unknown`, also if the type is known elsewhere: whether
 //! it may stand there is for the protocol, which has `types()` to ask. A table's order is the order of
 //! writing; it is that of the traces in RFC 8448, which can thus be made byte for byte.
+//!
+//! An extension is opened here, and ends the handshake if it is malformed, only if the library acts on it in a default
+//! configuration. One that is not implemented, or not registered, or off by default, is left unopened (`shape::raw`):
+//! receivers ignore what they do not recognize (RFC 9846 4.2.2). conformance/receiver-checks.md has the decisions.
 //! Next: the files named on the right.
 
 use super::set::extension_set;
 use super::{
     CertificateStatus, CertificateStatusRequest, DistinguishedName, ExtensionBlock, KeyShareEntry,
-    OfferedPsks, OidFilter, ProtocolName, SerializedSct, ServerKeyShare, ServerNameOffer,
-    TicketRequest, TlsFlags, UnknownExtensions,
+    OfferedPsks, ProtocolName, SerializedSct, ServerKeyShare, ServerNameOffer, TicketRequest,
+    TlsFlags, UnknownExtensions,
 };
 use crate::{
     CertificateCompressionAlgorithm, CertificateType, DecodeError, EcPointFormat, ExtensionType,
@@ -41,8 +45,8 @@ extension_set! {
         psk_key_exchange_modes: List<'a, PskKeyExchangeMode> = PSK_KEY_EXCHANGE_MODES, psk_key_exchange_modes;
         /// The largest record the client takes. RFC 8449 4
         record_size_limit: u16 = RECORD_SIZE_LIMIT, record_size_limit;
-        /// A code for a smaller fragment size, kept to be ignored. RFC 6066 4
-        max_fragment_length: u8 = MAX_FRAGMENT_LENGTH, max_fragment_length;
+        /// A code for a smaller fragment size, unopened: nothing here implements it. RFC 6066 4
+        max_fragment_length: &'a [u8] = MAX_FRAGMENT_LENGTH, shape::raw;
         /// Asks for a stapled OCSP response. RFC 6066 8
         status_request: CertificateStatusRequest<'a> = STATUS_REQUEST, status_request::client;
         /// How curve points may be written, TLS 1.2. RFC 8422 5.1.2
@@ -71,8 +75,9 @@ extension_set! {
         ticket_request: TicketRequest = TICKET_REQUEST, ticket_request::client;
         /// Transport parameters, unopened. RFC 9001 8.2
         quic_transport_parameters: &'a [u8] = QUIC_TRANSPORT_PARAMETERS, shape::raw;
-        /// How many bytes the server is to send to no purpose. Not registered.
-        server_padding: u16 = SERVER_PADDING, server_padding;
+        /// How many bytes the server is to send to no purpose, unopened: see [`Self::requested_server_padding`]. The code
+        /// point is not registered, so whoever does not use the extension has to ignore whatever it holds.
+        server_padding: &'a [u8] = SERVER_PADDING, shape::raw;
         /// How many bytes only lengthen the message. RFC 7685 3
         padding: u16 = PADDING, padding;
         /// The pre-shared keys; always last in the block. RFC 9846 4.3.11
@@ -93,8 +98,8 @@ extension_set! {
         supported_versions: ProtocolVersion = SUPPORTED_VERSIONS, supported_versions::server;
         /// The name was used, TLS 1.2. RFC 6066 3
         server_name: () = SERVER_NAME, shape::empty;
-        /// The client's code, accepted. RFC 6066 4
-        max_fragment_length: u8 = MAX_FRAGMENT_LENGTH, max_fragment_length;
+        /// The client's code, unopened: none is ever sent here. RFC 6066 4
+        max_fragment_length: &'a [u8] = MAX_FRAGMENT_LENGTH, shape::raw;
         /// A CertificateStatus will follow, TLS 1.2. RFC 6066 8
         status_request: () = STATUS_REQUEST, shape::empty;
         /// How the server writes curve points, TLS 1.2. RFC 8422 5.2
@@ -131,8 +136,8 @@ extension_set! {
         server_name: () = SERVER_NAME, shape::empty;
         /// Early data is accepted. RFC 9846 4.3.10
         early_data: () = EARLY_DATA, shape::empty;
-        /// The client's code, accepted. RFC 6066 4
-        max_fragment_length: u8 = MAX_FRAGMENT_LENGTH, max_fragment_length;
+        /// The client's code, unopened: none is ever sent here. RFC 6066 4
+        max_fragment_length: &'a [u8] = MAX_FRAGMENT_LENGTH, shape::raw;
         /// The application protocol. RFC 7301 3.1
         alpn: ProtocolName<'a> = APPLICATION_LAYER_PROTOCOL_NEGOTIATION, protocol_negotiation::server;
         /// The form of the client's certificate. RFC 7250 3
@@ -165,8 +170,8 @@ extension_set! {
         compress_certificate: List<'a, CertificateCompressionAlgorithm> = COMPRESS_CERTIFICATE, compress_certificate;
         /// The authorities the server knows. RFC 9846 4.3.4
         certificate_authorities: List<'a, DistinguishedName<'a>> = CERTIFICATE_AUTHORITIES, certificate_authorities;
-        /// What the certificate must have. RFC 9846 4.3.5
-        oid_filters: List<'a, OidFilter<'a>> = OID_FILTERS, oid_filters;
+        /// What the certificate must have, unopened: nothing here implements it. RFC 9846 4.3.5
+        oid_filters: &'a [u8] = OID_FILTERS, shape::raw;
     }
 }
 

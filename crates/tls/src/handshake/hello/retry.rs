@@ -100,12 +100,10 @@ fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
     if extensions.signature_algorithms.is_none() && extensions.pre_shared_key.is_none() {
         return Err(Peer::MissingExtension.into());
     }
-    // Every share is for a group that is listed, in the same order. RFC 9846 4.3.8
-    if let (Some(groups), Some(shares)) = (&extensions.supported_groups, &extensions.key_share) {
-        let mut listed = groups.iter();
-        if !shares.iter().all(|share| listed.any(|group| group == share.group)) {
-            return Err(Peer::IllegalParameter.into());
-        }
+    // Every share is for a group that is listed. The order of both lists is the client's duty alone: a server need
+    // not check it, and clients that remember a group from a retry get it wrong. RFC 9846 4.3.8
+    if extensions.unlisted_key_share().is_some() {
+        return Err(Peer::IllegalParameter.into());
     }
     Ok(())
 }

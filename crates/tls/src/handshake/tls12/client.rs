@@ -8,7 +8,7 @@ use tercel_crypto::{PublicKey, SharedSecret};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
     CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
-    ServerHello, ServerHelloDone, ServerKeyExchange, SignatureScheme,
+    ServerHello, ServerHelloDone, ServerKeyExchange, SignatureScheme, check_point_formats,
 };
 
 use super::auth::{self, Randoms};
@@ -225,6 +225,7 @@ fn accept_extensions(
     facts: &mut Facts,
 ) -> Result<(), Error> {
     let extensions = &hello.extensions;
+    check_point_formats(extensions.ec_point_formats)?;
     match extensions.renegotiation_info {
         Some([]) => facts.secure_renegotiation = true,
         // In an initial handshake it is empty. RFC 5746 3.4

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tercel_wire::{
     CipherSuite, ClientHello, ClientKeyExchange, CompressionMethod, HandshakeMessage,
-    HandshakeType, ProtocolVersion, ServerHello,
+    HandshakeType, ProtocolVersion, ServerHello, check_point_formats,
 };
 
 use super::auth::{self, Randoms};
@@ -125,6 +125,7 @@ fn check(hello: &ClientHello<'_>) -> Result<bool, Error> {
     if !hello.compression_methods.contains(CompressionMethod::NULL) {
         return Err(Peer::Compression.into());
     }
+    check_point_formats(hello.extensions.ec_point_formats)?;
     if let Some(info) = hello.extensions.renegotiation_info {
         // In an initial handshake it is empty. RFC 5746 3.6
         if !info.is_empty() {

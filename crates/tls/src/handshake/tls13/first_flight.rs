@@ -246,8 +246,13 @@ fn send_encrypted_extensions(
     let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
     let (server_certificate_type, client_certificate_type) =
         certificate_type::answers(hello, config, facts);
-    // There is no first flight to lengthen without a certificate.
-    let padding = offered.server_padding.filter(|_| config.server_padding && !facts.resumed);
+    // There is no first flight to lengthen without a certificate. A server that does not take part does not open the
+    // request: the code point is not registered.
+    let padding = if config.server_padding && !facts.resumed {
+        offered.requested_server_padding()?
+    } else {
+        None
+    };
     let padding = padding.filter(|bytes| *bytes <= limits::MAX_SERVER_PADDING);
     let padding = padding.map(|bytes| vec![0; usize::from(bytes)]);
     let message = EncryptedExtensions {

@@ -4,10 +4,10 @@
 //! Must not know: forms; what does not parse is the wire crate's to test. Next: [`super::order`].
 
 use tercel_wire::{
-    AlertDescription as Alert, Certificate, CertificateVerify, CipherSuite, ClientHello,
-    ClientKeyExchange, CompressionMethod, ContentType, HandshakeMessage, HandshakeType as Type,
-    KeyShareEntry, List, NamedGroup, ProtocolVersion, ServerHello, ServerKeyExchange,
-    ServerKeyShare, SignatureScheme,
+    AlertDescription as Alert, Certificate, CertificateRequest, CertificateVerify, CipherSuite,
+    ClientHello, ClientKeyExchange, CompressionMethod, ContentType, HandshakeMessage,
+    HandshakeType as Type, KeyShareEntry, List, NamedGroup, ProtocolVersion, ServerHello,
+    ServerKeyExchange, ServerKeyShare, SignatureScheme,
 };
 
 use super::cast::{Scene, scenes};
@@ -227,6 +227,21 @@ fn in_a_handshake_the_certificate_context_is_empty() {
         });
         assert_alert(&outcome, Alert::ILLEGAL_PARAMETER, 0);
     }
+}
+
+/// A client that does not implement oid_filters does not open it: what is wrong is the transcript, not the message.
+#[test]
+fn a_client_ignores_malformed_oid_filters() {
+    let scene = scene(Side::Client, |scene| scene.tls13() && scene.client_auth);
+    let filters = |body: &'static [u8]| {
+        bend(scene, Type::CERTIFICATE_REQUEST, 1, |message| {
+            let mut request = CertificateRequest::parse(&message[4..]).unwrap();
+            request.extensions.oid_filters = Some(body);
+            encoded(&request)
+        })
+    };
+    assert_alert(&filters(&[0, 0]), Alert::DECRYPT_ERROR, 0);
+    assert_alert(&filters(&[0xff]), Alert::DECRYPT_ERROR, 1);
 }
 
 #[test]

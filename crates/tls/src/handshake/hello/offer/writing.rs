@@ -68,6 +68,7 @@ impl Offer {
         let authorities = config.certificate_authorities.iter().map(|name| DistinguishedName(name));
         let authorities = Few::<_, 4>::of(DistinguishedName(&[]), authorities);
         let compressions = compression::codes(common.offered_compression());
+        let server_padding = config.server_padding.map(u16::to_be_bytes);
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
                 .then(|| ticket.map_or(&[][..], |session| &session.identity)),
@@ -91,7 +92,7 @@ impl Offer {
                 .map(List::of),
             alpn: (!protocols.is_empty()).then_some(List::of(&protocols)),
             signed_certificate_timestamp: (judges && config.request_timestamps).then_some(()),
-            server_padding: config.server_padding.filter(|_| tls13),
+            server_padding: server_padding.as_ref().filter(|_| tls13).map(<[u8; 2]>::as_slice),
             compress_certificate: (tls13 && judges && !compressions.is_empty())
                 .then_some(List::of(&compressions)),
             certificate_authorities: (tls13 && judges && !authorities.is_empty())
