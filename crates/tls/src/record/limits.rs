@@ -23,7 +23,8 @@ pub(crate) const MAX_RECORD: usize = HEADER + MAX_PROTECTED_TLS12;
 /// Records without content that may follow one another. Each costs us work and carries nothing.
 pub(crate) const MAX_EMPTY_RECORDS: u8 = 32;
 
-/// Warning alerts that may follow one another (TLS 1.2), and `user_canceled` in TLS 1.3.
+/// Warning alerts and requests for renegotiation that may follow one another (TLS 1.2), and
+/// `user_canceled` in TLS 1.3.
 pub(crate) const MAX_WARNING_ALERTS: u8 = 4;
 
 /// Compatibility `change_cipher_spec` records that a TLS 1.3 handshake may contain.
