@@ -44,6 +44,9 @@ pub(crate) struct TlsOptions {
     pub(crate) compressed_certificates: bool,
 
     /// How certificates are compressed, best first: brotli, zlib; separated by `:` or `,` (TLS 1.3)
+    ///
+    /// By default ours are compressed with brotli, and the peer's may be with either: some clients
+    /// fail on a certificate that another compressor than their own has made with zlib.
     #[arg(long, value_name = "NAMES", value_parser = compressions)]
     pub(crate) certificate_compression: Option<List<Compression>>,
 

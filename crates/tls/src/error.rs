@@ -155,7 +155,8 @@ pub enum Peer {
     RenegotiationMismatch,
     /// The peer does not support secure renegotiation indication and we require it. RFC 5746 4.1
     UnsafeLegacyRenegotiation,
-    /// A renegotiation attempt.
+    /// The peer asks for renegotiation after it was refused several times, or when we have sent
+    /// close_notify and can refuse nothing any more. RFC 5246 7.2.2
     Renegotiation,
     /// The peer lacks the extended main secret and our configuration requires it. RFC 7627
     ExtendedMainSecretRequired,

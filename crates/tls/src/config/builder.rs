@@ -38,14 +38,21 @@ macro_rules! common_setters {
                 self
             }
 
-            /// How our certificates are compressed for peers that can read it (TLS 1.3), best first.
-            /// Each form is made once. Default: what is compiled in, brotli before zstd before zlib.
-            /// RFC 8879
+            /// How our certificates are compressed for peers that can read it (TLS 1.3), best
+            /// first, and how peers may compress theirs, if that is
+            /// [offered](Self::offer_certificate_compression). Each form is made once. Default:
+            /// what is compiled in, brotli before zstd before zlib, but our own are not compressed
+            /// with zlib. RFC 8879
+            ///
+            /// Some clients (Haskell's tls) compress the certificate anew for their transcript,
+            /// and end with decrypt_error if the server's zlib chose another encoding of the same
+            /// bytes. If zlib is named here it is used.
             #[must_use]
             pub fn certificate_compression(
                 mut self,
                 algorithms: Vec<Arc<dyn CompressCertificate>>,
             ) -> Self {
+                self.common.certificate_decompression.clone_from(&algorithms);
                 self.common.certificate_compression = algorithms;
                 self
             }

@@ -26,7 +26,10 @@ pub(crate) struct Common {
     pub(crate) suites_chosen: bool,
     pub(crate) groups: Vec<NamedGroup>,
     pub(crate) signature_schemes: Vec<SignatureScheme>,
+    /// Our own certificates are compressed in these ways.
     pub(crate) certificate_compression: Vec<Arc<dyn CompressCertificate>>,
+    /// A peer's may be compressed in these, if that is offered.
+    pub(crate) certificate_decompression: Vec<Arc<dyn CompressCertificate>>,
     pub(crate) offer_certificate_compression: bool,
     /// Announced for certificates apart from handshakes; `None`: one list serves both.
     pub(crate) certificate_signature_schemes: Option<Vec<SignatureScheme>>,
@@ -48,7 +51,8 @@ impl Common {
             suites_chosen: false,
             groups: GROUPS.to_vec(),
             signature_schemes: SIGNATURE_SCHEMES.to_vec(),
-            certificate_compression: compression::compiled(),
+            certificate_compression: compression::sent_by_default(),
+            certificate_decompression: compression::compiled(),
             offer_certificate_compression: false,
             certificate_signature_schemes: None,
             alpn: Vec::new(),
@@ -181,7 +185,7 @@ impl Common {
 
     /// The compressions in which a peer may send its certificate.
     pub(crate) fn offered_compression(&self) -> &[Arc<dyn CompressCertificate>] {
-        if self.offer_certificate_compression { &self.certificate_compression } else { &[] }
+        if self.offer_certificate_compression { &self.certificate_decompression } else { &[] }
     }
 
     /// The usable suites, best first.

@@ -39,7 +39,8 @@ impl core::fmt::Display for DecompressionFailed {
 
 impl std::error::Error for DecompressionFailed {}
 
-/// The algorithms compiled in, best first: those that make certificates smallest.
+/// The algorithms compiled in, best first: those that make certificates smallest. A peer may use
+/// any of them where it is asked to compress.
 pub(crate) fn compiled() -> Vec<Arc<dyn CompressCertificate>> {
     vec![
         #[cfg(feature = "brotli")]
@@ -51,13 +52,26 @@ pub(crate) fn compiled() -> Vec<Arc<dyn CompressCertificate>> {
     ]
 }
 
+/// The algorithms in which our own certificates are compressed by default: those compiled in, but
+/// zlib.
+///
+/// A deflate stream has many encodings of the same bytes. There are clients that put the message
+/// they have compressed anew into their transcript, and refuse a server whose compressor chose
+/// otherwise.
+pub(crate) fn sent_by_default() -> Vec<Arc<dyn CompressCertificate>> {
+    let mut algorithms = compiled();
+    algorithms.retain(|each| each.algorithm() != CertificateCompressionAlgorithm::ZLIB);
+    algorithms
+}
+
 /// `Some` if it was worth the effort.
 #[cfg(any(feature = "zlib", feature = "brotli", feature = "zstd"))]
 fn if_smaller(compressed: Vec<u8>, original: &[u8]) -> Option<Vec<u8>> {
     (compressed.len() < original.len()).then_some(compressed)
 }
 
-/// zlib, RFC 1950, by `miniz_oxide`. Feature `zlib`.
+/// zlib, RFC 1950, by `miniz_oxide`. Feature `zlib`. By default certificates are read in it, but
+/// not sent: see [`crate::ServerConfigBuilder::certificate_compression`].
 #[cfg(feature = "zlib")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Zlib;

@@ -75,10 +75,12 @@ const PEER_CLOSED: u32 = 2;
 const FAILED: u32 = 4;
 const ALERT_PRESENT: u32 = 8;
 const UPDATE_AWAITED: u32 = 16;
+const RENEGOTIATION_REFUSED: u32 = 32;
+const WRITE_CLOSED: u32 = 64;
 const ALERT_SHIFT: u32 = 8;
 
 /// What a connection goes on with elsewhere.
-const LASTING: u32 = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED;
+const LASTING: u32 = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED | RENEGOTIATION_REFUSED;
 
 /// What the sender finds on the link.
 #[derive(Clone, Copy)]
@@ -93,6 +95,22 @@ impl Link {
     /// The peer sent close_notify.
     pub(crate) fn peer_closed(&self) {
         self.0.word.fetch_or(PEER_CLOSED, Ordering::Release);
+    }
+
+    /// The peer asked for renegotiation and is to be refused by a warning: `false` if our half is
+    /// closed and cannot send one. RFC 5246 7.2.2
+    pub(crate) fn refuse_renegotiation(&self) -> bool {
+        self.0.word.fetch_or(RENEGOTIATION_REFUSED, Ordering::AcqRel) & WRITE_CLOSED == 0
+    }
+
+    /// The refusal was sent.
+    pub(crate) fn renegotiation_refused(&self) {
+        self.0.word.fetch_and(!RENEGOTIATION_REFUSED, Ordering::AcqRel);
+    }
+
+    /// The sender sends nothing any more.
+    pub(crate) fn write_closed(&self) {
+        self.0.word.fetch_or(WRITE_CLOSED, Ordering::Release);
     }
 
     /// The receiver failed; the peer is to be told, if there is something to tell.
@@ -168,6 +186,10 @@ impl Signals {
 
     pub(crate) fn update_awaited(self) -> bool {
         self.0 & UPDATE_AWAITED != 0
+    }
+
+    pub(crate) fn renegotiation_to_refuse(self) -> bool {
+        self.0 & RENEGOTIATION_REFUSED != 0
     }
 
     pub(crate) fn peer_closed(self) -> bool {

@@ -7,8 +7,8 @@
 
 use tercel_pki::Refusal;
 use tercel_wire::{
-    AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate,
-    KeyUpdateRequest, NewSessionTicket, ProtocolVersion,
+    AlertDescription, AlertLevel, ClientHello, ContentType, HandshakeMessage, HandshakeType,
+    KeyUpdate, KeyUpdateRequest, NewSessionTicket, ProtocolVersion,
 };
 
 use super::authentication::server::Expecting;
@@ -36,6 +36,7 @@ pub(crate) struct PostHandshake {
     pub(super) joiner: Joiner,
     pub(super) updates: u64,
     pub(super) updates_in_a_row: u8,
+    /// Warning alerts and refused renegotiations.
     pub(super) warnings_in_a_row: u8,
     /// Whether an end without close_notify is as good as one with it. Here, for here is room for it.
     pub(crate) tolerate_truncation: bool,
@@ -148,7 +149,7 @@ impl PostHandshake {
                 // the rest of it.
                 match self.joiner.waiting().first() {
                     Some(kind) if !self.has_place(HandshakeType(*kind)) => {
-                        Err(self.out_of_place(HandshakeType(*kind)))
+                        Err(Peer::UnexpectedMessage.into())
                     }
                     _ => Ok(After::GoOn),
                 }
@@ -176,7 +177,7 @@ impl PostHandshake {
         let kind = HandshakeType(message.first().copied().unwrap_or_default());
         let body = message.get(4..).unwrap_or_default();
         if self.version != ProtocolVersion::TLS1_3 {
-            return Err(self.out_of_place(kind));
+            return self.message_of_tls12(kind, body);
         }
         if let Some(authentication) = &mut self.authentication {
             let keys = self.keys.get();
@@ -200,14 +201,24 @@ impl PostHandshake {
                 }
                 Ok(())
             }
-            _ => Err(self.out_of_place(kind)),
+            _ => Err(Peer::UnexpectedMessage.into()),
         }
+    }
+
+    fn message_of_tls12(&mut self, kind: HandshakeType, body: &[u8]) -> Result<(), Error> {
+        if !self.renegotiates(kind) {
+            return Err(Peer::UnexpectedMessage.into());
+        }
+        if kind == HandshakeType::CLIENT_HELLO {
+            ClientHello::parse(body)?;
+        }
+        self.refuse_renegotiation()
     }
 
     /// Whether a message of this kind may come now, or what comes instead is for [`Self::message`] to say.
     fn has_place(&self, kind: HandshakeType) -> bool {
         match (kind, self.side) {
-            _ if self.version != ProtocolVersion::TLS1_3 => false,
+            _ if self.version != ProtocolVersion::TLS1_3 => self.renegotiates(kind),
             (HandshakeType::KEY_UPDATE, _) | (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
                 true
             }
@@ -215,13 +226,26 @@ impl PostHandshake {
         }
     }
 
-    fn out_of_place(&self, kind: HandshakeType) -> Error {
-        match (self.version, kind, self.side) {
-            (ProtocolVersion::TLS1_3, _, _) => Peer::UnexpectedMessage.into(),
-            // We neither start nor grant another handshake. RFC 5246 7.4.1.1
-            (_, HandshakeType::HELLO_REQUEST, Side::Client)
-            | (_, HandshakeType::CLIENT_HELLO, Side::Server) => Peer::Renegotiation.into(),
-            _ => Peer::UnexpectedMessage.into(),
+    /// Whether a message of this kind asks for another handshake. RFC 5246 7.4.1.1, 7.4.1.2
+    fn renegotiates(&self, kind: HandshakeType) -> bool {
+        let asks = match self.side {
+            Side::Client => HandshakeType::HELLO_REQUEST,
+            Side::Server => HandshakeType::CLIENT_HELLO,
+        };
+        self.version != ProtocolVersion::TLS1_3 && kind == asks
+    }
+
+    /// We grant no other handshake, and say so by a warning. The connection goes on: whether it
+    /// can do without is for the peer to decide. RFC 5246 7.2.2
+    fn refuse_renegotiation(&mut self) -> Result<(), Error> {
+        self.warnings_in_a_row = self.warnings_in_a_row.saturating_add(1);
+        if self.warnings_in_a_row > limits::MAX_WARNING_ALERTS {
+            return Err(Peer::Renegotiation.into());
+        }
+        if self.keys.link().refuse_renegotiation() {
+            Ok(())
+        } else {
+            Err(Peer::Renegotiation.into())
         }
     }
 

@@ -206,21 +206,33 @@ impl Sender {
     pub fn close(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         self.control(out)?;
         if self.state == State::Open {
-            self.alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out)?;
+            self.last_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out)?;
         }
         Ok(())
     }
 
     /// Appends a fatal alert of the application's choice, and closes.
     ///
+    /// Three alerts are no errors, and are sent as the warnings that they are: `user_canceled` and
+    /// `no_renegotiation` ahead of a `close_notify`, and that alone. RFC 5246 7.2, RFC 9846 6.1
+    ///
     /// # Errors
     /// If a cryptographic operation fails.
     pub fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.state == State::Open {
-            self.link().forget_session();
-            self.alert(AlertLevel::FATAL, alert, out)?;
+        if self.state != State::Open {
+            return Ok(());
         }
-        Ok(())
+        match alert {
+            AlertDescription::CLOSE_NOTIFY => self.close(out),
+            AlertDescription::USER_CANCELED | AlertDescription::NO_RENEGOTIATION => {
+                self.warn(alert, out)?;
+                self.close(out)
+            }
+            _ => {
+                self.link().forget_session();
+                self.last_alert(AlertLevel::FATAL, alert, out)
+            }
+        }
     }
 
     /// Appends a `KeyUpdate` and changes to the next key; `request` asks the peer to do the same, unless
@@ -298,6 +310,7 @@ impl Sender {
         let tls13 = self.version == ProtocolVersion::TLS1_3;
         let said = signals.failed().is_some()
             || signals.update_requested()
+            || signals.renegotiation_to_refuse()
             || (signals.peer_closed() && !tls13);
         said || (self.sealer.key_nearly_spent() && tls13)
     }
@@ -307,14 +320,19 @@ impl Sender {
         if let Some(alert) = signals.failed() {
             self.state = State::Closed;
             if let Some(alert) = alert {
-                self.alert(AlertLevel::FATAL, alert, out)?;
+                self.last_alert(AlertLevel::FATAL, alert, out)?;
             }
             return Ok(());
         }
         let tls13 = self.version == ProtocolVersion::TLS1_3;
         if signals.peer_closed() && !tls13 {
             // In TLS 1.2 a close is answered at once, in TLS 1.3 it ends one direction only. RFC 5246 7.2.1
-            return self.alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
+            return self.last_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
+        }
+        if signals.renegotiation_to_refuse() {
+            // It is always a warning. RFC 5246 7.2.2
+            self.link().renegotiation_refused();
+            self.warn(AlertDescription::NO_RENEGOTIATION, out)?;
         }
         if signals.update_requested() {
             self.link().update_done();
@@ -348,7 +366,14 @@ impl Sender {
         Ok(())
     }
 
-    fn alert(
+    /// An alert that ends nothing.
+    fn warn(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.wake()?;
+        self.sealer.seal_to(ContentType::ALERT, &[AlertLevel::WARNING.0, alert.0], out)
+    }
+
+    /// An alert behind which nothing is sent.
+    fn last_alert(
         &mut self,
         level: AlertLevel,
         description: AlertDescription,
@@ -356,6 +381,7 @@ impl Sender {
     ) -> Result<(), Error> {
         self.wake()?;
         self.state = State::Closed;
+        self.link().write_closed();
         self.sealer.seal_to(ContentType::ALERT, &[level.0, description.0], out)
     }
 }

@@ -3,7 +3,7 @@
 //! Must not know: how an alert is sent. Next: `handshake/mod.rs`, which does that in a handshake; `connection/`.
 
 use tercel_pki::RefusalReason;
-use tercel_wire::AlertDescription;
+use tercel_wire::{AlertDescription, DecodeError};
 
 use super::{Error, Local, Peer};
 
@@ -41,6 +41,8 @@ impl Peer {
             | Self::InterruptedAuthentication
             | Self::TooMuchSkippedEarlyData
             | Self::ExcessHandshakeData
+            // no_renegotiation is always a warning, and ends nothing. RFC 5246 7.2.2
+            | Self::Renegotiation
             | Self::InterruptedHandshakeMessage
             | Self::MissingContentType
             | Self::SecondRetry
@@ -87,7 +89,6 @@ impl Peer {
             | Self::CertificateRequiredTls12
             | Self::ExtendedMainSecretRequired
             | Self::ExtendedMainSecretLost => A::HANDSHAKE_FAILURE,
-            Self::Renegotiation => A::NO_RENEGOTIATION,
             Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
             Self::BadCompressedCertificate => A::BAD_CERTIFICATE,
             Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
@@ -100,6 +101,18 @@ impl Peer {
             Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
             Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
             Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
+        }
+    }
+}
+
+impl Peer {
+    /// Why a Finished with a `verify_data` of `length` bytes is refused, where it has `expected`
+    /// ones: of another length it is malformed. RFC 9846 4.5.3, 6, RFC 5246 7.4.9
+    pub(crate) fn wrong_finished(length: usize, expected: usize) -> Self {
+        if length == expected {
+            Self::BadFinished
+        } else {
+            Self::Decode(DecodeError::InvalidLength)
         }
     }
 }

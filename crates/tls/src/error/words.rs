@@ -28,7 +28,6 @@ impl Peer {
                 | Self::CertificateRequiredTls12
                 | Self::ExtendedMainSecretRequired
                 | Self::UnsafeLegacyRenegotiation
-                | Self::Renegotiation
         )
     }
 }
@@ -134,7 +133,9 @@ impl fmt::Display for Peer {
             Self::UnsafeLegacyRenegotiation => {
                 "the server does not indicate secure renegotiation, and it is required"
             }
-            Self::Renegotiation => "the peer wants to renegotiate, which is not supported",
+            Self::Renegotiation => {
+                "the peer keeps asking for renegotiation, which is not supported"
+            }
             Self::ExtendedMainSecretRequired => {
                 "the peer lacks the extended main secret, and it is required"
             }
@@ -241,7 +242,6 @@ mod tests {
             AlertDescription::NO_APPLICATION_PROTOCOL,
             AlertDescription::UNRECOGNIZED_NAME,
             AlertDescription::CERTIFICATE_REQUIRED,
-            AlertDescription::NO_RENEGOTIATION,
         ];
         for peer in SAMPLES {
             let alert = peer.alert();

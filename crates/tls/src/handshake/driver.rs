@@ -73,6 +73,13 @@ impl Driver {
         }
     }
 
+    /// Seals close_notify as the last thing this handshake says.
+    pub(crate) fn close_notify(&mut self, out: &mut Vec<u8>) {
+        if let Ok(records) = self.records() {
+            records.close_notify(out);
+        }
+    }
+
     /// Leaves the application's answer for the coroutine.
     pub(crate) fn answer(&mut self, answer: Answer) -> Result<(), Error> {
         self.post()?.answer = Some(answer);

@@ -220,8 +220,11 @@ impl Handshake {
                 Ok(Next::Connected(connection))
             }
             Err(error) => {
-                if let Some(alert) = error.alert() {
-                    driver.alert(alert, out);
+                match error.alert() {
+                    Some(alert) => driver.alert(alert, out),
+                    // Each side says so before it closes. RFC 5246 7.2.1, RFC 9846 6.1
+                    None if error == Error::ClosedInHandshake => driver.close_notify(out),
+                    None => {}
                 }
                 let refusal = driver.take_refusal();
                 self.refusal = refusal;

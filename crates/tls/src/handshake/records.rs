@@ -197,7 +197,16 @@ impl Records {
     /// Seals a fatal alert as the last thing this handshake says.
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         self.forget_session();
-        let content = [AlertLevel::FATAL.0, alert.0];
+        self.last_alert(AlertLevel::FATAL, alert, out);
+    }
+
+    /// Seals the answer to the peer's close_notify as the last thing this handshake says.
+    pub(crate) fn close_notify(&mut self, out: &mut Vec<u8>) {
+        self.last_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
+    }
+
+    fn last_alert(&mut self, level: AlertLevel, alert: AlertDescription, out: &mut Vec<u8>) {
+        let content = [level.0, alert.0];
         // An alert that cannot be sealed is an alert that is not sent: there is no one left to tell.
         let sealer = at_hand(&mut self.sender).and_then(Sender::sealer);
         let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));

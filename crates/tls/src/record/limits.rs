@@ -23,7 +23,8 @@ pub(crate) const MAX_RECORD: usize = HEADER + MAX_PROTECTED_TLS12;
 /// Records without content that may follow one another. Each costs us work and carries nothing.
 pub(crate) const MAX_EMPTY_RECORDS: u8 = 32;
 
-/// Warning alerts that may follow one another (TLS 1.2), and `user_canceled` in TLS 1.3.
+/// Warning alerts and requests for renegotiation that may follow one another (TLS 1.2), and
+/// `user_canceled` in TLS 1.3.
 pub(crate) const MAX_WARNING_ALERTS: u8 = 4;
 
 /// Compatibility `change_cipher_spec` records that a TLS 1.3 handshake may contain.
@@ -42,15 +43,20 @@ pub(crate) const MAX_REMEMBERED_CONTEXTS: usize = 32;
 /// Plaintext that a stream holds back while it waits for a client's certificate.
 pub(crate) const MAX_HELD_DATA: usize = 1 << 18;
 
-/// Bytes of rejected early data that a server passes over before it gives up.
-///
-/// What a ticket of ours may ever admit, with the records' overhead. RFC 9846 4.3.10
-pub(crate) const MIN_SKIPPED_EARLY_DATA: u32 = 16384;
+/// Plaintext bytes of early data that a client may have been promised by another server of this
+/// name, which shares ticket keys or used other software before. It is eight times what most
+/// servers promise, and as much as the largest default of a TLS library that is known (NSS).
+/// RFC 9846 4.3.10
+pub(crate) const EARLY_DATA_PROMISED_ELSEWHERE: u32 = 1 << 17;
 
-/// What is passed over where tickets admit so many bytes: those, and what protects them. RFC 9846 4.3.10
+/// Bytes of rejected early data, in whole records, that a server passes over before it gives up,
+/// where its own tickets promise `max_early_data` bytes of plaintext. RFC 9846 4.3.10
+///
+/// Each record adds a header, a content type and a tag, 22 bytes in all, so twice the promise has
+/// room for any data in records of 22 bytes and more. What is passed over is not kept. It costs
+/// its sender as many bytes, and us one attempt to open each record.
 pub(crate) fn skipped_early_data(max_early_data: u32) -> u32 {
-    let overhead = max_early_data.checked_div(8).unwrap_or_default();
-    max_early_data.saturating_add(overhead).max(MIN_SKIPPED_EARLY_DATA)
+    max_early_data.max(EARLY_DATA_PROMISED_ELSEWHERE).saturating_mul(2)
 }
 
 /// Pre-shared keys of a ClientHello that are looked at.

@@ -70,10 +70,7 @@ fn connect(client: ClientConfigBuilder, server: ServerConfigBuilder) -> Result<E
 
 /// Bytes that a server sends up to its Finished, with this choice of the client.
 fn server_flight(offer: bool) -> usize {
-    let names: Vec<String> = (0..40).map(|host| format!("host{host}.{NAME}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).chain([NAME]).collect();
-    let credential = crate::identity::credential_for(Kind::P256, &names);
-    let server = tercel::ServerConfig::builder().credential(credential).build().unwrap();
+    let server = tercel::ServerConfig::builder().credential(large_credential()).build().unwrap();
     let client = client().offer_certificate_compression(offer).build().unwrap();
     let mut sent = 0;
     let tap = |bytes: &mut Vec<u8>| sent += bytes.len();
@@ -82,16 +79,68 @@ fn server_flight(offer: bool) -> usize {
 }
 
 #[test]
-#[cfg(any(feature = "zlib", feature = "brotli", feature = "zstd"))]
+#[cfg(any(feature = "brotli", feature = "zstd"))]
 fn a_chain_gets_smaller_if_the_client_wants_it() {
     let (plain, compressed) = (server_flight(false), server_flight(true));
     assert!(compressed + 300 < plain, "{compressed} {plain}");
 }
 
 #[test]
-#[cfg(not(any(feature = "zlib", feature = "brotli", feature = "zstd")))]
+#[cfg(not(any(feature = "brotli", feature = "zstd")))]
 fn without_algorithms_nothing_is_compressed() {
     assert!(server_flight(false).abs_diff(server_flight(true)) < 20);
+}
+
+/// A credential whose certificate gets smaller by any compression.
+fn large_credential() -> Credential {
+    let names: Vec<String> = (0..40).map(|host| format!("host{host}.{NAME}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).chain([NAME]).collect();
+    crate::identity::credential_for(Kind::P256, &names)
+}
+
+/// There are peers that compress a certificate anew for their transcript, and deflate has many
+/// encodings.
+#[test]
+fn by_default_neither_side_sends_zlib() {
+    let zlib = CertificateCompressionAlgorithm::ZLIB.0;
+    let (ours, theirs) = (Longer::new(zlib), Longer::new(zlib));
+    let client = self::client()
+        .certificate_compression(only(&ours))
+        .offer_certificate_compression(true)
+        .build()
+        .unwrap();
+    let server = tercel::ServerConfig::builder().credential(large_credential()).build().unwrap();
+    let connected = Pair::new(&client, &server, NAME).connect().map(|mut ends| ends.talk());
+    assert_eq!(connected, Ok(()), "of the server");
+    let client = self::client().credential(large_credential()).build().unwrap();
+    let server = crate::identity::server()
+        .certificate_compression(only(&theirs))
+        .offer_certificate_compression(true)
+        .client_auth(ClientAuth::Required, roots())
+        .build()
+        .unwrap();
+    let connected = Pair::new(&client, &server, NAME).connect().map(|mut ends| ends.talk());
+    assert_eq!(connected, Ok(()), "of the client");
+    assert_eq!((ours.uses(), theirs.uses()), ((0, 0), (0, 0)));
+}
+
+/// A server that names zlib has it used, and by default a client reads it.
+#[test]
+#[cfg(feature = "zlib")]
+fn zlib_is_sent_where_it_is_named_and_read_by_default() {
+    let flight = |offer| {
+        let server = tercel::ServerConfig::builder()
+            .credential(large_credential())
+            .certificate_compression(vec![Arc::new(tercel::Zlib)])
+            .build()
+            .unwrap();
+        let client = client().offer_certificate_compression(offer).build().unwrap();
+        let mut sent = 0;
+        let tap = |bytes: &mut Vec<u8>| sent += bytes.len();
+        Pair::new(&client, &server, NAME).tap_to_client(tap).connect().unwrap().talk();
+        sent
+    };
+    assert!(flight(true) + 300 < flight(false));
 }
 
 #[test]

@@ -206,6 +206,60 @@ fn early_data_that_a_retry_rejects_is_known_to_both_sides() {
     assert!(second.resumed && second.read.is_empty());
 }
 
+/// A server without early data has to bear what another one has promised, in records of any size.
+/// RFC 9846 4.3.10
+#[test]
+fn early_data_that_another_server_promised_is_passed_over() {
+    let (p256, p384) =
+        ([tercel::wire::NamedGroup::SECP256R1], [tercel::wire::NamedGroup::SECP384R1]);
+    for (group, fragment) in [(p256, 1 << 14), (p256, 64), (p384, 1 << 14), (p384, 64)] {
+        let client = client().early_data(true).key_shares(&p256).max_fragment(fragment);
+        let client = client.build().unwrap();
+        let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
+        let server = || server().tickets(Arc::clone(&tickets) as Arc<dyn tercel::TicketSealer>);
+        let promises = server().groups(&p256).early_data(1 << 17, guard()).build().unwrap();
+        early_visit(&client, &promises, b"early");
+        let without = server().groups(&group).build().unwrap();
+        let (second, _) = early_visit(&client, &without, &[7; 1 << 17]);
+        assert_eq!((second.client, second.server), (EarlyData::Rejected, EarlyData::Rejected));
+        assert!(second.resumed && second.read.is_empty());
+    }
+}
+
+/// RFC 9846 4.3.10
+#[test]
+fn early_data_that_is_passed_over_comes_to_an_end() {
+    let p256 = [tercel::wire::NamedGroup::SECP256R1];
+    let client = client().early_data(true).key_shares(&p256).build().unwrap();
+    let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
+    let server = || server().tickets(Arc::clone(&tickets) as Arc<dyn tercel::TicketSealer>);
+    let promises = server().groups(&p256).early_data(100, guard()).build().unwrap();
+    early_visit(&client, &promises, b"early");
+    let (_, flight) = early_visit(&client, &promises, b"early");
+    // A header, a content type and a tag are the least there is, 2^14 bytes between them the most.
+    for length in [17, 17 + (1 << 14)] {
+        for group in [tercel::wire::NamedGroup::SECP256R1, tercel::wire::NamedGroup::SECP384R1] {
+            let without = server().groups(&[group]).build().unwrap();
+            let mut handshake = Handshake::server(without);
+            let mut received = Received::new();
+            received.extend(&flight);
+            handshake.advance(&mut received, &mut Vec::new()).unwrap();
+            let [.., high, low] = usize::to_be_bytes(length);
+            let record = [&[23, 3, 3, high, low][..], &vec![9; length]].concat();
+            let mut passed = 0;
+            let error = loop {
+                received.extend(&record);
+                match handshake.advance(&mut received, &mut Vec::new()) {
+                    Ok(_) => passed += record.len(),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error, Peer::TooMuchSkippedEarlyData.into());
+            assert!((200_000..300_000).contains(&passed), "{length}: {passed}");
+        }
+    }
+}
+
 #[test]
 fn early_data_with_an_age_that_does_not_fit_is_rejected() {
     let (ours, theirs) = (Dial::new(), Dial::new());

@@ -7,7 +7,7 @@ use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Error, Local, Opened, Peer, Side};
 
 use crate::identity::{NAME, client, connect, server};
-use crate::pair::{Delivery, Pair};
+use crate::pair::{Delivery, End, Pair};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -90,6 +90,30 @@ fn a_record_that_does_not_open_is_the_end_and_is_told() {
             assert_eq!(from.read(&answer, Delivery::Whole), Err(told));
             let refused = to.connection.sender.seal_to(b"more", &mut answer);
             assert_eq!(refused, Err(Local::Failed.into()));
+        }
+    }
+}
+
+/// What is no error is sent as a warning, and the end is a close. RFC 5246 7.2, RFC 9846 6.1
+#[test]
+fn an_alert_that_is_no_error_is_a_warning_ahead_of_a_close() {
+    for version in BOTH_VERSIONS {
+        for alert in [
+            AlertDescription::CLOSE_NOTIFY,
+            AlertDescription::USER_CANCELED,
+            AlertDescription::NO_RENEGOTIATION,
+        ] {
+            if version == TLS13 && alert == AlertDescription::NO_RENEGOTIATION {
+                // It does not exist there.
+                continue;
+            }
+            let mut ends = connect(version);
+            let mut wire = Vec::new();
+            ends.server.connection.sender.abort(alert, &mut wire).unwrap();
+            assert!(ends.server.connection.sender.seal(b"more", &mut [0; 100]).is_err());
+            assert_eq!(ends.client.read(&wire, Delivery::Whole), Ok(Vec::new()), "{alert:?}");
+            let End { connection, received } = &mut ends.client;
+            assert_eq!(connection.receiver.open(received), Ok(Opened::Closed), "{alert:?}");
         }
     }
 }

@@ -210,7 +210,8 @@ impl Flight {
         let finished = Finished::parse(message.get(4..).unwrap_or_default())?;
         let transcript = self.request.context.transcript.fork_finish();
         if !secret.verifies(&transcript, finished.verify_data) {
-            return Err(Peer::BadFinished.into());
+            let length = finished.verify_data.len();
+            return Err(Peer::wrong_finished(length, transcript.len()).into());
         }
         Ok(())
     }

@@ -98,7 +98,7 @@ pub(crate) async fn receive_finished(
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {
-        return Err(Peer::BadFinished.into());
+        return Err(Peer::wrong_finished(finished.verify_data.len(), VERIFY_DATA).into());
     }
     if let Some(transcript) = transcript {
         transcript.add(message.bytes());

@@ -81,7 +81,8 @@ pub(crate) fn check_finished(
 ) -> Result<(), Error> {
     let finished = Finished::parse(message.body())?;
     if !verifies(transcript, finished.verify_data) {
-        return Err(Peer::BadFinished.into());
+        let expected = transcript.digest().len();
+        return Err(Peer::wrong_finished(finished.verify_data.len(), expected).into());
     }
     transcript.add(message.bytes());
     Ok(())

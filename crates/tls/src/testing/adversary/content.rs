@@ -316,7 +316,8 @@ fn a_finished_of_another_length_is_refused() {
                 due => vec![due],
             });
             assert_eq!(sent, 1, "{scene:?}");
-            assert_alert(&outcome, Alert::DECRYPT_ERROR, length);
+            // RFC 9846 6: the length of the message was incorrect.
+            assert_alert(&outcome, Alert::DECODE_ERROR, length);
         }
     }
 }

@@ -6,8 +6,11 @@
 use tercel_wire::{AlertDescription, ContentType, HandshakeType};
 
 use super::cast::{Scene, scenes};
-use super::puppet::{Outcome, Say};
+use super::puppet::{Outcome, Puppet, Say};
 use crate::config::policy::Side;
+use crate::connection::Connection;
+use crate::connection::buffer::Received;
+use crate::connection::receiver::Opened;
 use crate::error::{Error, Peer};
 
 const UNEXPECTED: Option<AlertDescription> = Some(AlertDescription::UNEXPECTED_MESSAGE);
@@ -105,14 +108,15 @@ fn a_handshake_message_after_the_handshake_is_unexpected() {
             let expected = match (scene.tls13(), kind, scene.victim) {
                 (true, HandshakeType::KEY_UPDATE, _) => continue,
                 (true, HandshakeType::NEW_SESSION_TICKET, Side::Client) => continue,
-                // Renegotiation is refused by its own alert. RFC 5246 7.2.2
-                (false, HandshakeType::HELLO_REQUEST, Side::Client)
-                | (false, HandshakeType::CLIENT_HELLO, Side::Server) => {
-                    AlertDescription::NO_RENEGOTIATION
+                // This one ends nothing, see below.
+                (false, HandshakeType::HELLO_REQUEST, Side::Client) => continue,
+                // It would, if it had the form of one.
+                (false, HandshakeType::CLIENT_HELLO, Side::Server) => {
+                    AlertDescription::DECODE_ERROR
                 }
                 _ => AlertDescription::UNEXPECTED_MESSAGE,
             };
-            let (mut received, mut out) = (crate::connection::buffer::Received::new(), Vec::new());
+            let (mut received, mut out) = (Received::new(), Vec::new());
             puppet.write(&wrong, &mut out);
             received.extend(&out);
             let error = connection.receiver.open(&mut received).unwrap_err();
@@ -124,6 +128,93 @@ fn a_handshake_message_after_the_handshake_is_unexpected() {
             assert!(connection.sender.seal_to(b"more", &mut out).is_err());
         }
     }
+}
+
+/// A request for renegotiation is answered by a warning, and the connection goes on. RFC 5246
+/// 7.2.2
+#[test]
+fn renegotiation_is_refused_by_a_warning_that_ends_nothing() {
+    for scene in scenes().filter(|scene| !scene.tls13()) {
+        let mut puppet = scene.puppet(Box::new(|_, due| vec![due]));
+        let Outcome::Connected(mut connection) = puppet.play(scene.victim()) else {
+            panic!("{scene:?} does not connect");
+        };
+        let request = match scene.victim {
+            Side::Client => Say::message(HandshakeType::HELLO_REQUEST, &[]),
+            Side::Server => puppet.said[0].clone(),
+        };
+        let mut received = Received::new();
+        let mut say = |puppet: &mut Puppet<'_>, connection: &mut Connection, said: &Say| {
+            let mut out = Vec::new();
+            puppet.write(said, &mut out);
+            received.extend(&out);
+            connection.receiver.open(&mut received).map(|opened| match opened {
+                Opened::Data(data) => data.to_vec(),
+                Opened::More => Vec::new(),
+                other => panic!("{other:?}"),
+            })
+        };
+        let answer = |puppet: &mut Puppet<'_>, connection: &mut Connection| {
+            let (mut out, mut to_puppet) = (Vec::new(), Received::new());
+            connection.sender.control(&mut out).unwrap();
+            to_puppet.extend(&out);
+            puppet.hear(&mut to_puppet);
+            core::mem::take(&mut puppet.alerts)
+        };
+        let data = Say::Sealed(ContentType::APPLICATION_DATA, b"data".to_vec());
+        for _ in 0..10 {
+            assert_eq!(say(&mut puppet, &mut connection, &request), Ok(Vec::new()), "{scene:?}");
+            let told = answer(&mut puppet, &mut connection);
+            assert_eq!(told, [AlertDescription::NO_RENEGOTIATION], "{scene:?}");
+            assert_eq!(say(&mut puppet, &mut connection, &data), Ok(b"data".to_vec()));
+        }
+        // Without data between them there are few, and then an error that is no warning.
+        let error = (0..10).find_map(|_| say(&mut puppet, &mut connection, &request).err());
+        assert_eq!(error, Some(Peer::Renegotiation.into()), "{scene:?}");
+        let told = answer(&mut puppet, &mut connection);
+        assert_eq!(told, [AlertDescription::UNEXPECTED_MESSAGE], "{scene:?}");
+        assert!(connection.sender.seal_to(b"more", &mut Vec::new()).is_err());
+    }
+}
+
+/// Who has sent close_notify can send no warning any more.
+#[test]
+fn renegotiation_behind_our_close_notify_is_an_error() {
+    for scene in scenes().filter(|scene| !scene.tls13()) {
+        let mut puppet = scene.puppet(Box::new(|_, due| vec![due]));
+        let Outcome::Connected(mut connection) = puppet.play(scene.victim()) else {
+            panic!("{scene:?} does not connect");
+        };
+        connection.sender.close(&mut Vec::new()).unwrap();
+        let request = match scene.victim {
+            Side::Client => Say::message(HandshakeType::HELLO_REQUEST, &[]),
+            Side::Server => puppet.said[0].clone(),
+        };
+        let (mut out, mut received) = (Vec::new(), Received::new());
+        puppet.write(&request, &mut out);
+        received.extend(&out);
+        let error = connection.receiver.open(&mut received).unwrap_err();
+        assert_eq!(error, Peer::Renegotiation.into(), "{scene:?}");
+    }
+}
+
+/// RFC 5246 7.2.1, RFC 9846 6.1
+#[test]
+fn a_close_notify_in_the_handshake_is_answered() {
+    let mut answered = 0;
+    for scene in scenes() {
+        for place in 0..scene.sequence().len() {
+            let close = Say::Sealed(ContentType::ALERT, vec![1, 0]);
+            // What was sent is compared where it is played.
+            match scene.play_with(place, &close) {
+                Outcome::Failed(Error::ClosedInHandshake) => answered += 1,
+                // Behind the ServerHello of TLS 1.3 a plain alert is nobody's.
+                Outcome::Failed(Error::Peer(Peer::UnexpectedRecord)) if scene.tls13() => {}
+                other => panic!("{scene:?} {place}: {other:?}"),
+            }
+        }
+    }
+    assert!(answered > 40, "{answered}");
 }
 
 fn assert_alert(

@@ -4,7 +4,7 @@
 //! the crate's own; what it orders to be sent goes through a script that may drop, repeat or add.
 //! Must not know: which tricks there are. Next: [`super::order`].
 
-use tercel_wire::{AlertDescription, ContentType, HandshakeType, ProtocolVersion};
+use tercel_wire::{AlertDescription, AlertLevel, ContentType, HandshakeType, ProtocolVersion};
 
 use crate::connection::Connection;
 use crate::connection::buffer::Received;
@@ -99,7 +99,12 @@ impl<'s> Puppet<'s> {
                     // The alert may stand behind a flight that brings the keys it is sealed under.
                     self.advance(&mut to_puppet, &mut Vec::new());
                     self.hear(&mut to_puppet);
-                    assert_eq!(self.alerts.last().copied(), error.alert(), "{error:?}");
+                    let told = match error {
+                        // RFC 5246 7.2.1, RFC 9846 6.1
+                        Error::ClosedInHandshake => Some(AlertDescription::CLOSE_NOTIFY),
+                        error => error.alert(),
+                    };
+                    assert_eq!(self.alerts.last().copied(), told, "{error:?}");
                     return Outcome::Failed(error);
                 }
             }
@@ -180,7 +185,7 @@ impl<'s> Puppet<'s> {
         self.post.as_mut().unwrap()
     }
 
-    fn hear(&mut self, received: &mut Received) {
+    pub(super) fn hear(&mut self, received: &mut Received) {
         while self.hear_one(received) {}
     }
 
@@ -192,10 +197,21 @@ impl<'s> Puppet<'s> {
         match opened.content_type {
             ContentType::HANDSHAKE => self.joiner.push(content),
             ContentType::CHANGE_CIPHER_SPEC => self.change_cipher_spec = true,
-            ContentType::ALERT => self.alerts.push(AlertDescription(content[1])),
+            ContentType::ALERT => self.hear_alert(content),
             other => panic!("the victim sent {other:?}"),
         }
         true
+    }
+
+    /// An alert has the level that belongs to it. RFC 5246 7.2.1, 7.2.2
+    pub(super) fn hear_alert(&mut self, content: &[u8]) {
+        let &[level, alert] = content else { panic!("an alert of {} bytes", content.len()) };
+        let alert = AlertDescription(alert);
+        let warnings = [AlertDescription::CLOSE_NOTIFY, AlertDescription::NO_RENEGOTIATION];
+        let level_due =
+            if warnings.contains(&alert) { AlertLevel::WARNING } else { AlertLevel::FATAL };
+        assert_eq!(AlertLevel(level), level_due, "{alert:?}");
+        self.alerts.push(alert);
     }
 
     fn carry_out(&mut self, Orders { orders, flight }: Orders, out: &mut Vec<u8>) {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tercel_wire::{HandshakeType, SignatureScheme};
+use tercel_wire::{AlertDescription, HandshakeType, SignatureScheme};
 
 use super::{ANSWERED, DECLINED, Ends, Parts, SCHEME, Seen, bad, secret_of};
 use crate::config::compression::{CompressCertificate, DecompressionFailed};
@@ -129,6 +129,15 @@ fn finished_is_made_under_the_current_key_over_the_whole_answer() {
         let mut flight = [begin(&mut parts), parts.finished()].concat();
         *flight.last_mut().unwrap() ^= 1;
         assert_eq!(ends.client_says(&flight), bad(Peer::BadFinished));
+
+        // One byte more than the hash has. RFC 9846 6
+        let mut ends = Ends::new();
+        let mut parts = Parts::to(&mut ends, ClientAuth::Optional);
+        let (before, mut finished) = (begin(&mut parts), parts.finished());
+        finished[3] += 1;
+        let flight = [before, finished, vec![0]].concat();
+        let error = ends.client_says(&flight).unwrap_err();
+        assert_eq!(error.alert(), Some(AlertDescription::DECODE_ERROR), "{error:?}");
 
         // An update later, the secret is another.
         let mut ends = Ends::new();
