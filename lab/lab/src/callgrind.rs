@@ -91,7 +91,7 @@ pub(crate) fn count(
     let files = Files::new(certificates);
     let mut process = Process::start(&peer.program, &under_callgrind(launch, &files.0))?;
     let row = Box::new(row.counted());
-    let prepare = Request::Prepare { row, files: certificates.to_owned() };
+    let prepare = Request::Prepare { row, files: certificates.to_owned(), placement: None };
     match process.ask(&prepare, PATIENCE)? {
         Reply::Ready => {}
         Reply::Cannot { why } => return Ok(Turn::Cannot(why)),

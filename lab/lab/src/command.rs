@@ -11,11 +11,12 @@ use clap::{Args, Parser, Subcommand};
 use lab_scenario::{Accounting, rows};
 
 use crate::fit;
+use crate::material::Material;
 use crate::peers::{self, Builder};
 use crate::process::{self, Launch};
 use crate::report::{Report, Settings};
 use crate::run::{self, Order, Scratch, allocator, allocators_of_programs, run, select};
-use crate::{certificates, compare, markdown, same, series, table};
+use crate::{compare, markdown, same, series, table};
 
 #[derive(Parser)]
 #[command(name = "lab", about = "Measures TLS libraries side by side.")]
@@ -99,9 +100,10 @@ struct Run {
     /// Where the report goes.
     #[arg(long, default_value = "lab-report")]
     out: PathBuf,
-    /// The order of peers in rounds, and resampling, follow from it.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Keys, places in memory, the order of peers in rounds, and resampling follow from it. Default: drawn, and
+    /// told in the report.
+    #[arg(long)]
+    seed: Option<u64>,
     /// The fewest rounds of a row.
     #[arg(long)]
     rounds: Option<usize>,
@@ -206,14 +208,14 @@ pub fn main() -> Result<()> {
         }
         Command::List(list) => list.print(),
         Command::Compare { old, new, html } => {
-            let (old, new) = (Report::read(&old)?, Report::read(&new)?);
+            let (old, new) = (Report::read_to_show(&old)?, Report::read_to_show(&new)?);
             print!("{}", compare::render(&old, &new));
             let Some(file) = html else { return Ok(()) };
             let page = compare::page(&old, &new);
             std::fs::write(&file, page).with_context(|| format!("{}", file.display()))
         }
         Command::Table { report, markdown, of } => {
-            let report = Report::read(&report)?;
+            let report = Report::read_to_show(&report)?;
             match markdown {
                 true => print!("{}", markdown::render(&report, of.as_deref())?),
                 false => print!("{}", table::render(&report)),
@@ -250,6 +252,12 @@ impl Run {
             if as_programs { allocators_of_programs()? } else { allocator(&self.allocator)? };
         let builder = self.places.building.builder()?;
         let cpus = fit::cpus();
+        let earlier = self.out.join("report.json");
+        let earlier = match self.resume && earlier.exists() {
+            true => Some(Report::read(&earlier)?.settings.seed),
+            false => None,
+        };
+        let seed = run::seed(self.seed, earlier);
         let or =
             |asked: Vec<usize>, usual: Vec<usize>| if asked.is_empty() { usual } else { asked };
         let settings = Settings {
@@ -258,7 +266,7 @@ impl Run {
             connections: or(self.connections, fit::connections(mode)),
             mode: mode.to_owned(),
             accounting: self.accounting,
-            seed: self.seed,
+            seed,
             rounds: self.rounds.unwrap_or(rounds),
             measure_ms: self.measure_ms.unwrap_or(measure_ms),
             row_seconds,
@@ -372,8 +380,8 @@ fn check_floor(program: &Path, row: &str) -> Result<()> {
     let scratch = Scratch::new(&std::env::temp_dir().join(format!("lab-{}", std::process::id())))?;
     let names = if row == "all" { Vec::new() } else { vec![row.to_owned()] };
     let rows = select(&names, Accounting::Neutral, false)?;
-    certificates::make(scratch.path(), &rows)?;
-    let status = Process::new(program).arg("--check").arg(row).arg(scratch.path()).status()?;
+    let files = Material::new(scratch.path(), run::seed(None, None), 1).for_all(&rows)?;
+    let status = Process::new(program).arg("--check").arg(row).arg(files).status()?;
     ensure!(status.success(), "the floor of {row:?} was not found to be the sum of its calls");
     Ok(())
 }

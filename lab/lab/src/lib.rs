@@ -4,6 +4,7 @@
 //! |---|---|
 //! | how a run goes | `run.rs` |
 //! | how a row is measured | `rounds.rs` |
+//! | what a round draws anew | `material/` |
 //! | how instructions are counted | `instructions.rs`, `callgrind.rs` |
 //! | what instructions are for | [`profile`], [`purposes`] |
 //! | how long a row may take | `plan.rs` |
@@ -20,8 +21,9 @@
 //!
 //! Must not know: any TLS library.
 
+pub use lab_scenario::random;
+
 mod callgrind;
-mod certificates;
 pub mod command;
 pub mod compare;
 mod counter;
@@ -29,6 +31,7 @@ mod fit;
 mod instructions;
 pub mod machine;
 pub mod markdown;
+mod material;
 pub mod page;
 mod peers;
 mod plan;
@@ -39,7 +42,6 @@ mod profile_page;
 mod progress;
 pub mod published;
 pub mod purposes;
-pub mod random;
 pub mod report;
 mod rounds;
 mod run;

@@ -20,6 +20,9 @@ const MEASURE_MS: [f64; 2] = [40.0, 200.0];
 /// What a worker takes besides its measurement, in milliseconds: to start, to get ready, to warm up.
 const READY_MS: f64 = 35.0;
 
+/// Milliseconds of a round in which its certificates are signed and written.
+const DRAW_MS: f64 = 6.0;
+
 /// Milliseconds of a connection that is opened, or made and kept, in memory rows.
 const CONNECTION_MS: f64 = 0.35;
 
@@ -134,7 +137,7 @@ fn cost(row: &Row, settings: &Settings, peers: f64) -> f64 {
         _ => milliseconds(row, settings) as f64 * as_float(row.threads.len().max(1)),
     };
     let turns = peers / as_float(at_once(row).min(settings.cpus.max(1)));
-    as_float(fewest(row, settings)) * turns * (READY_MS + measuring) / 1000.0
+    as_float(fewest(row, settings)) * (DRAW_MS + turns * (READY_MS + measuring)) / 1000.0
 }
 
 #[allow(clippy::cast_precision_loss)]

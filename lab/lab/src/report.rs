@@ -17,7 +17,10 @@ use crate::profile::Profile;
 use crate::statistics::{Interval, Verdict};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 6;
+pub const SCHEMA: u32 = 7;
+
+/// The schema before, which had the same fields. All rounds of a run shared keys and certificates then.
+pub const SHARED_KEYS: u32 = 6;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,7 +51,7 @@ pub struct Settings {
     pub mode: String,
     /// How libraries are timed.
     pub accounting: Accounting,
-    /// Of the order of peers, and of resampling.
+    /// Of keys, of places in memory, of the order of peers, and of resampling.
     pub seed: u64,
     /// The fewest rounds of a row.
     pub rounds: usize,
@@ -160,7 +163,15 @@ impl Report {
     /// # Errors
     /// If it cannot be read, or is of another schema.
     pub fn read(path: &Path) -> Result<Self> {
-        read_json(path, SCHEMA)
+        read_json(path, &[SCHEMA])
+    }
+
+    /// Reads a report to show it, also one of [`SHARED_KEYS`].
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_to_show(path: &Path) -> Result<Self> {
+        read_json(path, &[SCHEMA, SHARED_KEYS])
     }
 
     /// Writes it, in one piece or not at all.
@@ -184,14 +195,14 @@ impl Report {
     }
 }
 
-/// Reads a file of JSON that says itself of which schema it is, and has to be of this one.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, expected: u32) -> Result<T> {
+/// Reads a file of JSON that says itself of which schema it is, and has to be of one of these.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, expected: &[u32]) -> Result<T> {
     let text = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
     let value: serde_json::Value = serde_json::from_str(&text)?;
     let schema = value.get("schema").and_then(serde_json::Value::as_u64);
     ensure!(
-        schema == Some(expected.into()),
-        "{} has schema {schema:?}, this program reads {expected}",
+        expected.iter().any(|known| schema == Some((*known).into())),
+        "{} has schema {schema:?}, this program reads {expected:?}",
         path.display()
     );
     serde_json::from_value(value).with_context(|| format!("{}", path.display()))

@@ -1,8 +1,8 @@
 //! One row: rounds of all peers in random order, until the verdicts stand or the time is up.
 //!
-//! Each measurement has a process of its own, so that where a program's memory happens to lie is drawn
-//! anew each time instead of favouring one peer throughout. Must not know: reports of other rows.
-//! Next: `statistics.rs`, `process.rs`.
+//! Each measurement has a process of its own and each round keys of its own, so that where a program's memory
+//! happens to lie, and which key it happens to have, is drawn anew each time instead of favouring one peer
+//! throughout. Must not know: reports of other rows. Next: `statistics.rs`, `process.rs`, `material/`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +15,7 @@ use lab_scenario::{Accounting, Distribution, Measurement, Row, Task};
 use crate::counter::Counter;
 use crate::instructions::{self, each_at_once};
 use crate::machine::Watch;
+use crate::material::Material;
 use crate::peers::Peer;
 use crate::plan;
 use crate::process::{Launch, Process};
@@ -33,7 +34,7 @@ pub(crate) struct Bench<'b> {
     pub(crate) peers: &'b [Peer],
     pub(crate) launch: &'b Launch,
     pub(crate) settings: &'b Settings,
-    pub(crate) certificates: &'b Path,
+    pub(crate) material: &'b Material,
     /// Of allocations, for memory rows; absent where it cannot be built.
     pub(crate) counter: Option<Counter>,
 }
@@ -52,16 +53,17 @@ struct Series<'b> {
 
 impl Bench<'_> {
     /// Measures a row: for the fewest rounds, and then until every verdict is settled or `limit` is over.
-    /// `progress` hears of each round and how long the row has taken.
+    /// `progress` hears of each round and how long the row has taken. An error is that of the files.
     pub(crate) fn measure(
         &self,
         row: &Row,
         limit: Duration,
         random: &mut Random,
         progress: &dyn Fn(usize, Duration),
-    ) -> RowReport {
+    ) -> Result<RowReport> {
         if row.task == Task::Instructions {
-            return instructions::measure(row, self.peers, self.launch, self.certificates);
+            let files = self.material.draw(row, 0)?;
+            return Ok(instructions::measure(row, self.peers, self.launch, &files));
         }
         let (start, watch) = (Instant::now(), Watch::start());
         let fewest = plan::fewest(row, self.settings);
@@ -71,10 +73,13 @@ impl Bench<'_> {
         let mut rounds = 0;
         let sides = loop {
             progress(rounds, start.elapsed());
+            let files = self.material.draw(row, rounds)?;
             let mut order: Vec<_> = series.iter_mut().collect();
             random.shuffle(&mut order);
             let peers: Vec<_> = order.iter().map(|each| each.peer).collect();
-            let turns = each_at_once(&peers, plan::at_once(row), |peer| self.turn(peer, row));
+            let turns = each_at_once(&peers, plan::at_once(row), |peer| {
+                self.turn(peer, row, &files, self.material.placement(row, rounds, &peer.name))
+            });
             for (each, turn) in order.into_iter().zip(turns) {
                 let name = each.peer.name.clone();
                 match turn {
@@ -107,7 +112,7 @@ impl Bench<'_> {
             .iter()
             .map(|each| (each.peer.name.clone(), pooled(&each.rounds)))
             .filter(|(_, sides)| !sides.is_empty());
-        RowReport {
+        Ok(RowReport {
             distributions: distributions.collect(),
             row: row.clone(),
             title: row.title(),
@@ -119,7 +124,7 @@ impl Bench<'_> {
             failures,
             unable,
             done: done.collect(),
-        }
+        })
     }
 
     /// Threads have all processors; memory is counted, which wants the allocator that the counter knows.
@@ -136,13 +141,13 @@ impl Bench<'_> {
         launch
     }
 
-    fn turn(&self, peer: &Peer, row: &Row) -> Result<Turn> {
+    fn turn(&self, peer: &Peer, row: &Row, files: &Path, placement: Option<u64>) -> Result<Turn> {
         if row.accounting == Accounting::Published && peer.about.program.is_none() {
             return Ok(Turn::Cannot(NO_PROGRAM.to_owned()));
         }
         let mut process = Process::start(&peer.program, &self.launch_for(peer, row))?;
         let prepare =
-            Request::Prepare { row: Box::new(row.clone()), files: self.certificates.to_owned() };
+            Request::Prepare { row: Box::new(row.clone()), files: files.to_owned(), placement };
         match process.ask(&prepare, Duration::ZERO)? {
             Reply::Ready => {}
             Reply::Cannot { why } => return Ok(Turn::Cannot(why)),

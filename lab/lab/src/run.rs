@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
 use lab_scenario::{Accounting, Program, Row, Task, rows};
 
-use crate::certificates;
 use crate::counter::Counter;
 use crate::fit::fit;
 use crate::machine::Machine;
+use crate::material::Material;
 use crate::page;
 use crate::peers::{self, Builder, Peer, Worker};
 use crate::plan::{self, Plan};
@@ -23,6 +23,9 @@ use crate::progress::{Progress, minutes};
 use crate::random::Random;
 use crate::report::{PeerReport, Report, SCHEMA, Settings};
 use crate::rounds::Bench;
+
+/// Seeds that nobody asked for are below this.
+const SEEDS: usize = 1_000_000;
 
 /// What `lab run` was asked to do.
 pub(crate) struct Order {
@@ -61,7 +64,11 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
     }
     ensure!(peers.iter().any(|peer| !peer.floor), "no peer can take part");
     let certificates = Scratch::new(&order.out.join("certificates"))?;
-    certificates::make(certificates.path(), &rows)?;
+    let material = Material::new(certificates.path(), report.settings.seed, report.settings.rounds);
+    let spinner = ProgressBar::new_spinner().with_message("making keys");
+    spinner.enable_steady_tick(Duration::from_millis(200));
+    material.make(&rows)?;
+    spinner.finish_and_clear();
     let counter = match rows.iter().any(|row| row.task == Task::Memory) {
         true => Counter::build(certificates.path())
             .inspect_err(|error| eprintln!("allocations cannot be counted: {error:#}"))
@@ -76,7 +83,7 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
         peers: &peers,
         launch: &order.launch,
         settings: &settings,
-        certificates: certificates.path(),
+        material: &material,
     };
     let progress = Progress::new(&rows, &plan);
     for (index, row) in rows.iter().enumerate() {
@@ -90,7 +97,7 @@ pub(crate) fn run(order: &Order) -> Result<Report> {
         let mut random = Random::new(order.settings.seed.wrapping_add(index as u64));
         let limit = plan.limit(index, spent);
         let heard = |rounds, since| progress.round(rounds, since);
-        let measured = bench.measure(row, limit, &mut random, &heard);
+        let measured = bench.measure(row, limit, &mut random, &heard)?;
         progress.end(&measured);
         report.rows.push(measured);
         report.rows.sort_by_key(|done| place(&done.row));
@@ -123,12 +130,12 @@ pub(crate) fn profile(order: &Order) -> Result<Vec<Profile>> {
         },
     };
     let certificates = Scratch::new(&order.out.join("certificates"))?;
-    certificates::make(certificates.path(), &rows)?;
+    let files = Material::new(certificates.path(), order.settings.seed, 1).for_all(&rows)?;
     let mut taken = Vec::new();
     for row in &rows {
         let spinner = ProgressBar::new_spinner().with_message(format!("counting {}", row.id));
         spinner.enable_steady_tick(Duration::from_millis(200));
-        let profile = Profile::take(row, &peers, &order.launch, certificates.path());
+        let profile = Profile::take(row, &peers, &order.launch, &files);
         spinner.finish_and_clear();
         let profile = profile?;
         report.profiles.retain(|old| old.row.id != profile.row.id);
@@ -241,6 +248,15 @@ fn take_up(old: Report, new: &Report) -> Result<Report> {
     );
     ensure!(old.machine.cpu == new.machine.cpu, "the report is of another machine");
     Ok(old)
+}
+
+/// The seed of a run: as asked, or of the report that it goes on with, or a new one that is short enough to type.
+pub(crate) fn seed(asked: Option<u64>, earlier: Option<u64>) -> u64 {
+    asked.or(earlier).unwrap_or_else(|| {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{} {}", time.as_nanos(), std::process::id());
+        Random::named(0, &name).below(SEEDS) as u64
+    })
 }
 
 fn place(row: &Row) -> Option<usize> {

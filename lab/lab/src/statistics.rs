@@ -273,6 +273,40 @@ mod tests {
         }
     }
 
+    /// How often the interval of 15 rounds holds the truth if each of two libraries is faster or slower by its own
+    /// amount with a key, and what is left is noise a third as large.
+    fn held(seed: u64, each_round_has_a_key_of_its_own: bool) -> f64 {
+        let (mut random, trials, rounds) = (Random::new(seed), 400, 15);
+        let of_key =
+            |random: &mut Random| -> [f64; 2] { [(); 2].map(|()| 1.0 + 0.006 * normal(random)) };
+        let mut held = 0;
+        for _ in 0..trials {
+            let mut key = of_key(&mut random);
+            let mut times = [Vec::new(), Vec::new()];
+            for _ in 0..rounds {
+                if each_round_has_a_key_of_its_own {
+                    key = of_key(&mut random);
+                }
+                // The machine's clock changes for both alike.
+                let clock = 1.0 + 0.1 * normal(&mut random);
+                for (times, (speed, key)) in times.iter_mut().zip([1.01, 1.0].into_iter().zip(key))
+                {
+                    times.push(100.0 * clock * speed * key * (1.0 + 0.002 * normal(&mut random)));
+                }
+            }
+            let interval = ratio(&times[0], &times[1], &mut random);
+            held += i32::from(interval.low <= 1.01 && 1.01 <= interval.high);
+        }
+        f64::from(held) / f64::from(trials)
+    }
+
+    #[test]
+    fn what_each_round_draws_is_in_the_interval_and_what_all_share_is_not() {
+        let (drawn, shared) = (held(7, true), held(8, false));
+        assert!(drawn >= 0.93, "{drawn}");
+        assert!(shared < 0.5, "{shared}");
+    }
+
     #[test]
     fn few_rounds_widen_the_interval() {
         // From tables of Student's and the normal distribution.

@@ -7,12 +7,14 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Place, said};
 use lab::report::Report;
+use lab_scenario::rows;
 
 const ROW: [&str; 2] = ["--rows", "full-13-rsa2048-hybrid"];
 const SHORT: [&str; 4] = ["--rounds", "1", "--row-seconds", "0"];
@@ -119,6 +121,94 @@ fn a_seed_repeats_the_order_of_peers() {
         let mut round = round.to_vec();
         round.sort_unstable();
         assert_eq!(round, b"abc");
+    }
+}
+
+/// What two workers were given in each turn of six rounds: who, checksums of certificate and keys, the
+/// placement.
+fn given(place: &Place, row: &str, seed: &str) -> Vec<[String; 5]> {
+    let log = std::path::absolute(place.out().join("given")).unwrap();
+    let sides = rows::all().into_iter().find(|each| each.id == row).unwrap().sides();
+    let _ = fs::remove_file(&log);
+    for name in ["a", "b"] {
+        let note = format!(
+            r#"files=${{line#*'"files":"'}}; files=${{files%%'"'*}}
+      placement=${{line##*'"placement":'}}; placement=${{placement%%\}}*}}
+      # The counter of memory rows is for the worker alone.
+      unset LD_PRELOAD; sums=
+      for file in server.pem server.key root.pem; do sums="$sums $(cat "$files"/*/$file | cksum | tr ' ' -)"; done
+      echo "{name}$sums $placement" >> '{}'; echo '{{"reply":"ready"}}'"#,
+            log.display()
+        );
+        let sides: Vec<_> = sides.iter().map(|side| format!("\"{side}\":1000")).collect();
+        let measured = format!(
+            r#"{{"reply":"measured","repetitions":1,"sides":{{{}}},"parts":{{}},"done":{{}}}}"#,
+            sides.join(",")
+        );
+        let arms = format!(
+            "*'\"do\":\"prepare\"'*) {note} ;;\n*'\"do\":\"measure\"'*) echo '{measured}' ;;"
+        );
+        place.fake(name, 1000, &arms);
+    }
+    let rounds = ["--rounds", "6", "--row-seconds", "0", "--rows", row];
+    let seed = if seed.is_empty() { vec![] } else { vec!["--seed", seed] };
+    let output = place.run(&[&rounds[..], &seed].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    let text = fs::read_to_string(log).unwrap();
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let turns: Vec<[String; 5]> =
+        text.lines().map(|line| words(line).try_into().unwrap()).collect();
+    // Checksum and length; of an empty file it would be 4294967295-0.
+    assert!(
+        turns
+            .iter()
+            .flat_map(|turn| &turn[1..4])
+            .all(|sum| !sum.ends_with("-0") && sum.contains('-'))
+    );
+    turns
+}
+
+#[test]
+fn each_round_has_other_keys_the_same_for_all_peers_and_a_seed_repeats_them() {
+    let place = Place::new("material");
+    let all = given(&place, "full-13-rsa2048-hybrid", "7");
+    assert_eq!(all.len(), 12);
+    for turn in all.chunks_exact(2) {
+        let [one, other] = turn else { panic!("{turn:?}") };
+        assert_ne!(one[0], other[0]);
+        assert_eq!(one[1..4], other[1..4]);
+    }
+    let distinct = |all: &[[String; 5]], field: usize| -> BTreeSet<String> {
+        all.iter().map(|turn| turn[field].clone()).collect()
+    };
+    for file in 1..4 {
+        assert_eq!(distinct(&all, file).len(), 6, "{all:?}");
+    }
+    // Every process lies elsewhere, those of one round too.
+    assert_eq!(distinct(&all, 4).len(), 12, "{all:?}");
+    assert!(all.iter().all(|turn| turn[4].parse::<u64>().unwrap() < 1 << 32));
+
+    assert_eq!(given(&place, "full-13-rsa2048-hybrid", "7"), all);
+    let other = given(&place, "full-13-rsa2048-hybrid", "8");
+    // Without a seed one is drawn, and told.
+    let unasked = given(&place, "full-13-rsa2048-hybrid", "");
+    let seed = place.report().settings.seed;
+    for field in 1..5 {
+        assert!(distinct(&other, field).is_disjoint(&distinct(&all, field)));
+        assert!(distinct(&unasked, field).is_disjoint(&distinct(&all, field)));
+    }
+    assert_eq!(given(&place, "full-13-rsa2048-hybrid", &seed.to_string()), unasked);
+}
+
+#[test]
+fn what_is_counted_draws_nothing() {
+    let place = Place::new("counted-material");
+    let all = given(&place, "memory-13-rsa2048", "7");
+    // Five rounds are enough where counts repeat.
+    assert_eq!(all.len(), 10);
+    for turn in &all {
+        assert_eq!(turn[1..4], all[0][1..4]);
+        assert!(turn[4].parse::<u64>().is_err(), "{turn:?}");
     }
 }
 

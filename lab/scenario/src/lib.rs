@@ -10,6 +10,7 @@
 //! | see which spans count, and for whom | `accounting.rs` |
 //! | know what the series of OpenSSL is asked | [`series`] |
 //! | see how a row is timed | `handshake.rs`, `bulk.rs`, `meter.rs`; `threads.rs`, `memory.rs`, `loading.rs` |
+//! | know where a worker's memory lies | `placement.rs` |
 //! | see how its instructions are counted | `spans.rs` |
 //!
 //! Must not know: any TLS library, and how figures are compared.
@@ -27,7 +28,9 @@ mod library;
 mod loading;
 mod memory;
 mod meter;
+mod placement;
 pub mod protocol;
+pub mod random;
 mod registry;
 pub mod row;
 pub mod rows;

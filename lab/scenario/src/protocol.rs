@@ -31,8 +31,13 @@ pub enum Request<R = Row> {
     Prepare {
         /// What will be measured.
         row: Box<R>,
-        /// The folder of [`crate::Files`].
+        /// The folder of [`crate::Files`]: of this round, the same for all workers.
         files: PathBuf,
+        /// Where the worker's memory shall lie: below 2^32, another for each process. Before it reads the files it
+        /// takes memory of all sizes, more or less of each by this number, and keeps it. Absent where memory or
+        /// instructions are counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        placement: Option<u64>,
     },
     /// Measure the row that was prepared. Answered by [`Reply::Measured`].
     Measure {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::accounting::Accounting;
 use crate::library::Result;
+use crate::placement;
 use crate::protocol::Measurement;
 use crate::row::{self, JUDGED, Row, Task};
 use crate::worker::Prepared;
@@ -40,14 +41,15 @@ impl Threads {
 /// Those of one thread's part.
 pub fn at_once(strand: &Strand, count: usize, budget: Duration) -> Result<Vec<Measurement>> {
     let barrier = Barrier::new(count);
-    let one = || {
+    let one = &|index| {
+        placement::of_thread(index);
         let prepared = strand();
         // Whoever failed comes to the barrier too, or the others would wait for ever.
         barrier.wait();
         prepared?.measure(budget)
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..count).map(|_| scope.spawn(one)).collect();
+        let threads: Vec<_> = (0..count).map(|index| scope.spawn(move || one(index))).collect();
         let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
         ended.map(|end| end.unwrap_or_else(|_| Err("a thread panicked".into()))).collect()
     })

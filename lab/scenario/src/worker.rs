@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::distribution::Distribution;
 use crate::files::Files;
 use crate::library::{Result, Unable};
+use crate::placement;
 use crate::protocol::{About, Measurement, Reply, Request};
 use crate::row::Row;
 use crate::spans;
@@ -93,8 +94,9 @@ fn answer<R>(
 ) -> Reply {
     match request {
         Request::Hello => Reply::About(worker.about()),
-        Request::Prepare { row, files } => {
+        Request::Prepare { row, files, placement } => {
             *prepared = None;
+            placement.into_iter().for_each(placement::of_process);
             match worker.prepare(&row, &Files::new(Path::new(&files))) {
                 Ok(ready) => {
                     *prepared = Some(ready);
@@ -203,7 +205,7 @@ mod tests {
 
     fn prepare(section: &str) -> Request {
         let row = rows::all().into_iter().find(|row| row.section == section).unwrap();
-        Request::Prepare { row: Box::new(row), files: "files".into() }
+        Request::Prepare { row: Box::new(row), files: "files".into(), placement: None }
     }
 
     #[test]

@@ -28,10 +28,11 @@ const protocol = 1
 const longestLine = 1 << 20
 
 type request struct {
-	Do           string `json:"do"`
-	Row          *row   `json:"row"`
-	Files        string `json:"files"`
-	Milliseconds int64  `json:"milliseconds"`
+	Do           string  `json:"do"`
+	Row          *row    `json:"row"`
+	Files        string  `json:"files"`
+	Placement    *uint64 `json:"placement"`
+	Milliseconds int64   `json:"milliseconds"`
 }
 
 type about struct {
@@ -96,6 +97,9 @@ func answer(asked *request, ready prepared) (any, prepared) {
 			Build:     "go build",
 		}, ready
 	case "prepare":
+		if asked.Placement != nil {
+			place(*asked.Placement)
+		}
 		made, err := prepare(asked.Row, asked.Files)
 		switch err := err.(type) {
 		case nil:

@@ -3,13 +3,17 @@
 //! Must not know: figures. Next: `report.rs`, `machine.rs`.
 
 use crate::machine::Machine;
-use crate::report::{PeerReport, Report, Settings};
+use crate::report::{PeerReport, Report, SHARED_KEYS, Settings};
 
 /// What is different about machine, settings and peers.
 pub(super) fn told(old: &Report, new: &Report) -> Vec<String> {
     let mut told = Vec::new();
-    let differences =
-        [of_machine(&old.machine, &new.machine), of_settings(&old.settings, &new.settings)];
+    let of_method = ("keys, certificates and places in memory", drawn(old), drawn(new));
+    let differences = [
+        vec![of_method],
+        of_machine(&old.machine, &new.machine),
+        of_settings(&old.settings, &new.settings),
+    ];
     for (what, before, now) in differences.into_iter().flatten() {
         if before != now {
             told.push(format!("{what}: {before}, now {now}"));
@@ -40,6 +44,12 @@ pub(super) fn told(old: &Report, new: &Report) -> Vec<String> {
         }
     }
     told
+}
+
+/// How often a run drew what libraries are measured with.
+fn drawn(report: &Report) -> String {
+    let shared = "drawn once for all rounds, so that no interval holds what they make out";
+    if report.schema == SHARED_KEYS { shared } else { "drawn anew in each round" }.to_owned()
 }
 
 type Difference = (&'static str, String, String);

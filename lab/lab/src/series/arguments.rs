@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use super::Order;
-use super::report::Settings;
+use super::report::{SeriesReport, Settings};
+use super::{Order, REPORT};
 use crate::command::Building;
 use crate::fit;
 use crate::process::{self, Launch};
-use crate::run::allocator;
+use crate::run::{allocator, seed};
 
 /// Fewer runs have no standard deviation worth the name.
 const FEWEST_RUNS: usize = 3;
@@ -41,9 +41,9 @@ pub(crate) struct Arguments {
     /// Where openssl.json and openssl.html go.
     #[arg(long, default_value = "lab-report")]
     out: PathBuf,
-    /// The order of releases follows from it.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Keys, places in memory and the order of releases follow from it. Default: drawn, and told in the report.
+    #[arg(long)]
+    seed: Option<u64>,
     /// How many threads work at once where several do. Default: the processors.
     #[arg(long)]
     threads: Option<usize>,
@@ -69,11 +69,16 @@ impl Arguments {
         let builder = self.building.builder()?;
         let threads = self.threads.unwrap_or_else(fit::cpus);
         ensure!((1..=fit::MAX_THREADS).contains(&threads), "--threads {threads}");
+        let earlier = self.out.join(REPORT);
+        let earlier = match self.resume && earlier.exists() {
+            true => Some(SeriesReport::read(&earlier)?.settings.seed),
+            false => None,
+        };
         let settings = Settings {
             runs: self.runs,
             measure_ms: self.measure_ms.unwrap_or(if self.quick { 100 } else { 500 }),
             threads,
-            seed: self.seed,
+            seed: seed(self.seed, earlier),
             allocator,
             pin: self.pin,
             profile: builder.profile.clone(),

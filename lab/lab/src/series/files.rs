@@ -1,4 +1,4 @@
-//! Keys, certificates and configurations: made anew for a run, the same for every release.
+//! Keys, certificates and configurations: made anew in each run, the same for every release.
 //!
 //! Must not know: who reads them. Next: `lab_scenario::series::Key`, whose names the files have.
 
@@ -7,7 +7,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use lab_scenario::series::Key;
-use rcgen::{CertificateParams, DnType, KeyPair, RsaKeySize};
+use rcgen::{CertificateParams, DnType};
+
+use crate::material::{Algorithm, generate};
+use crate::random::Random;
 
 /// A configuration that sets nothing.
 const DEFAULT: &str = "";
@@ -27,31 +30,33 @@ activate = 1
 default_properties = provider=default
 ";
 
-/// Writes them all into `folder`.
-pub(crate) fn make(folder: &Path) -> Result<()> {
+/// Writes those of a run into `folder`. They follow from the seed.
+pub(crate) fn make(folder: &Path, seed: u64, run: usize) -> Result<()> {
     fs::write(folder.join("default.cnf"), DEFAULT)?;
     fs::write(folder.join("tuned.cnf"), TUNED)?;
     for kind in Key::ALL {
-        let key = generate(kind).with_context(|| format!("a key of {}", kind.name()))?;
-        fs::write(folder.join(format!("{}.key", kind.name())), key.serialize_pem())?;
+        let name = kind.name();
+        let mut random = Random::named(seed, &format!("{name} of run {run}"));
+        let key = generate(algorithm(kind), &mut random);
+        let key = key.with_context(|| format!("a key of {name}"))?;
+        fs::write(folder.join(format!("{name}.key")), key.serialize_pem())?;
         if matches!(kind, Key::Rsa2048 | Key::P256) {
             let certificate = certificate()?.self_signed(&key)?;
-            fs::write(folder.join(format!("{}.pem", kind.name())), certificate.pem())?;
+            fs::write(folder.join(format!("{name}.pem")), certificate.pem())?;
         }
     }
     Ok(())
 }
 
-fn generate(kind: Key) -> Result<KeyPair> {
-    let rsa = |size| KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, size);
-    Ok(match kind {
-        Key::Rsa2048 => rsa(RsaKeySize::_2048)?,
-        Key::Rsa3072 => rsa(RsaKeySize::_3072)?,
-        Key::Rsa4096 => rsa(RsaKeySize::_4096)?,
-        Key::P256 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?,
-        Key::P384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384)?,
-        Key::P521 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P521_SHA512)?,
-    })
+fn algorithm(kind: Key) -> Algorithm {
+    match kind {
+        Key::Rsa2048 => Algorithm::Rsa(2048),
+        Key::Rsa3072 => Algorithm::Rsa(3072),
+        Key::Rsa4096 => Algorithm::Rsa(4096),
+        Key::P256 => Algorithm::P256,
+        Key::P384 => Algorithm::P384,
+        Key::P521 => Algorithm::P521,
+    }
 }
 
 /// One certificate, signed by itself, as one makes it with `openssl req -x509`.

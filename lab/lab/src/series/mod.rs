@@ -33,6 +33,7 @@ pub(crate) use arguments::Arguments;
 pub(crate) use text::render;
 
 use crate::machine::{Machine, Watch};
+use crate::material::placement;
 use crate::peers::{self, Builder, Peer, Worker};
 use crate::process::{Launch, Process};
 use crate::progress::Steps;
@@ -83,10 +84,10 @@ pub(crate) fn run(order: &Order) -> Result<SeriesReport> {
         report = take_up(SeriesReport::read(&path)?, &report)?;
     }
     let scratch = Scratch::new(&order.out.join("keys"))?;
-    files::make(scratch.path())?;
     let jobs = tables::jobs(order.settings.threads);
     let steps = Steps::new(order.settings.runs * jobs.len());
     for run in 0..order.settings.runs {
+        files::make(scratch.path(), order.settings.seed, run)?;
         let watch = Watch::start();
         for (index, job) in jobs.iter().enumerate() {
             steps.begin(&format!("run {}, {}", run + 1, job.id()));
@@ -133,7 +134,8 @@ fn one_run(
         .collect();
     random.shuffle(&mut left);
     for peer in &left {
-        let measured = measure(order, peer, job, files);
+        let placement = placement(order.settings.seed, &job.id(), run, &peer.name);
+        let measured = measure(order, peer, job, files, placement);
         if let Err(Lost::Failed(why)) = &measured {
             eprintln!("{}, {}: {why}", peer.label, job.id());
         }
@@ -148,13 +150,15 @@ fn measure(
     peer: &Peer,
     job: &Job,
     files: &Path,
+    placement: u64,
 ) -> std::result::Result<Measurement, Lost> {
     let attempt = || -> Result<std::result::Result<Measurement, Lost>> {
         // Threads have all processors.
         let pin = order.launch.pin.filter(|_| job.threads == 1);
         let launch = Launch { pin, ..order.launch.clone() };
         let mut process = Process::start(&peer.program, &launch)?;
-        let prepare = Request::Prepare { row: Box::new(job.clone()), files: files.to_owned() };
+        let (row, files, placement) = (Box::new(job.clone()), files.to_owned(), Some(placement));
+        let prepare = Request::Prepare { row, files, placement };
         match process.ask(&prepare, Duration::ZERO)? {
             Reply::Ready => {}
             Reply::Cannot { why } => return Ok(Err(Lost::Unable(why))),

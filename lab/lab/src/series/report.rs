@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::report::{PeerReport, read_json, write_json};
 
 /// Raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// All runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct Settings {
     pub measure_ms: u64,
     /// How many threads work at once where several do.
     pub threads: usize,
-    /// Of the order of releases.
+    /// Of the keys of each run, of places in memory, and of the order of releases.
     pub seed: u64,
     /// The allocator of all workers.
     pub allocator: String,
@@ -141,7 +141,7 @@ impl SeriesReport {
     /// # Errors
     /// If it cannot be read, or is of another schema.
     pub fn read(path: &Path) -> Result<Self> {
-        read_json(path, SCHEMA)
+        read_json(path, &[SCHEMA])
     }
 
     /// Writes it, in one piece or not at all.

@@ -1,4 +1,4 @@
-//! A small seeded generator: the order of peers in a round, and resampling.
+//! A small seeded generator: the order of peers in a round, resampling, keys, and places in memory.
 //!
 //! Not for secrets. It is here so that a run can be repeated from the seed in its report.
 
@@ -13,6 +13,16 @@ impl Random {
         Self(seed)
     }
 
+    /// A sequence of its own for what this name names, of all that is drawn from a seed.
+    #[must_use]
+    pub fn named(seed: u64, name: &str) -> Self {
+        // FNV-1a, from a basis that depends on the seed.
+        let basis = Self(seed).next() ^ 0xcbf2_9ce4_8422_2325;
+        let hash = |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let mut state = Self(name.bytes().fold(basis, hash));
+        Self(state.next())
+    }
+
     /// The next number below `bound`, which is small and not 0.
     #[must_use = "it is gone otherwise"]
     pub fn below(&mut self, bound: usize) -> usize {
@@ -25,6 +35,13 @@ impl Random {
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
+        }
+    }
+
+    /// Fills `bytes` with the next ones.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_be_bytes()[..chunk.len()]);
         }
     }
 
@@ -62,5 +79,21 @@ mod tests {
         };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));
+    }
+
+    #[test]
+    fn each_name_has_a_sequence_of_its_own() {
+        let mut seen = std::collections::HashSet::new();
+        for seed in 0..20 {
+            for name in ["", "a", "b", "ab", "ba", "round 1", "round 2", "round 11"] {
+                let draw = || {
+                    let mut bytes = [0; 20];
+                    Random::named(seed, name).fill(&mut bytes);
+                    bytes
+                };
+                assert_eq!(draw(), draw());
+                assert!(seen.insert(draw()), "{seed} {name}");
+            }
+        }
     }
 }
