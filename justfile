@@ -151,6 +151,10 @@ bench-crypto:
 constant-time:
     tools/constant-time.sh
 
+# What hash lanes leave on the stack, in builds of many profiles.
+stack-residue:
+    tools/stack-residue.sh
+
 # What signing several handshakes together would gain a server.
 bench-batch:
     cargo bench -p tercel-crypto --bench batch

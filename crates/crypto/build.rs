@@ -8,11 +8,18 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(lanes_avx2, lanes_avx512)");
+    println!("cargo::rustc-check-cfg=cfg(lanes_avx2, lanes_avx512, lanes_large_frames)");
     let wanted = env::var_os("CARGO_FEATURE_HASH_LANES").is_some();
     let for_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|name| name == "x86_64");
-    if wanted && for_x86_64 {
+    let optimised = env::var("OPT_LEVEL").unwrap_or_default();
+    // Without optimisation each vector passes through the stack, of which a kernel then uses more than 64 KiB, and lanes are
+    // slower than AWS-LC's hash functions one after the other.
+    if wanted && for_x86_64 && optimised != "0" {
         println!("cargo::rustc-cfg=lanes_avx2");
+        // Frames are smallest where the compiler optimises for speed.
+        if !matches!(optimised.as_str(), "2" | "3") {
+            println!("cargo::rustc-cfg=lanes_large_frames");
+        }
         if version().is_some_and(|said| has_avx512(&said)) {
             println!("cargo::rustc-cfg=lanes_avx512");
         }

@@ -2,7 +2,8 @@
 //!
 //! What it is for: looking for secrets below the frame of whoever calls, where functions that have returned had theirs. In an
 //! optimised build only: others move every value through the stack. What it must not know: whose secrets they are. Where to look
-//! next: `tools/constant-time.sh`, which runs these tests; `crates/tls/tests/residue.rs` for all other memory.
+//! next: `tools/stack-residue.sh`, which runs these tests in builds of many profiles; `crates/tls/tests/residue.rs` for all other
+//! memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,6 +27,25 @@ impl StackSearch {
         self.found(words)
     }
 
+    /// How many bytes of the stack `work` uses.
+    #[cfg(lanes_avx2)]
+    pub(crate) fn depth(&mut self, work: impl FnOnce()) -> usize {
+        paint();
+        work();
+        self.used()
+    }
+
+    /// How much of the stack below this frame is not as it was painted.
+    #[cfg(lanes_avx2)]
+    #[inline(never)]
+    fn used(&mut self) -> usize {
+        let here = ptr::from_ref(&self).addr();
+        self.memory.read_exact_at(&mut self.below, (here - DEPTH) as u64).unwrap();
+        // The lowest bytes may lie below what was painted, as the frame that did that began lower.
+        let painted = self.below.iter().skip_while(|byte| **byte != PAINT);
+        painted.skip_while(|byte| **byte == PAINT).count()
+    }
+
     /// How many of these words lie in the stack below this frame.
     #[inline(never)]
     fn found(&mut self, words: &[u64]) -> usize {
@@ -45,6 +65,15 @@ impl StackSearch {
 fn clear() {
     std::hint::black_box(&mut [0_u8; DEPTH]);
 }
+
+#[cfg(lanes_avx2)]
+#[inline(never)]
+fn paint() {
+    std::hint::black_box(&mut [PAINT; DEPTH]);
+}
+
+#[cfg(lanes_avx2)]
+const PAINT: u8 = 0xa7;
 
 /// The words of some bytes under this pad, most significant byte first.
 pub(crate) fn words(bytes: &[u8], pad: u8) -> Vec<u64> {

@@ -32,6 +32,7 @@
 //! 7. **Wiping.** AWS-LC's `OPENSSL_free` wipes what it frees. What we hold ourselves is wiped by
 //!    `OPENSSL_cleanse`, which the compiler cannot see through.
 //! 8. **Vector instructions** stand in [`lanes`] only, and run where the processor has said that it has them.
+//! 9. **The stack below a frame** is written in `stack.rs` only, after the functions that had it have returned.
 
 pub(crate) mod aead;
 #[cfg(feature = "bench-bare")]
@@ -46,6 +47,8 @@ pub(crate) mod ml_dsa;
 pub(crate) mod pkey;
 pub(crate) mod rsa;
 pub(crate) mod sha;
+#[cfg(lanes_avx2)]
+pub(crate) mod stack;
 pub(crate) mod wiped;
 pub(crate) mod x25519;
 

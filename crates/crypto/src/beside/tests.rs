@@ -113,7 +113,6 @@ fn a_hash_of_one_kind_goes_beside_macs_of_another() {
 /// As of MACs that are made side by side (`backend/lanes/tests.rs`).
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
-#[cfg_attr(debug_assertions, ignore = "for optimised builds")]
 fn nothing_of_a_key_is_left_on_the_stack() {
     use crate::stack_search::{StackSearch, leave, words};
 

@@ -33,6 +33,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::memory::{Word, wipe_words};
 use super::sha;
+#[cfg(lanes_avx2)]
+use super::stack;
 
 /// The vector instructions by which hashes go side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +140,16 @@ pub(crate) fn finish_macs(instructions: Instructions, lanes: &mut [Lane], outer:
     in_groups(instructions, lanes, Some(outer));
 }
 
-fn in_groups(instructions: Instructions, mut lanes: &mut [Lane], mut outer: Option<Outer<'_>>) {
+/// What kernels leave on the stack is overwritten: how the crate was compiled decides which vectors that would be.
+fn in_groups(instructions: Instructions, lanes: &mut [Lane], outer: Option<Outer<'_>>) {
+    #[cfg(lanes_avx2)]
+    if instructions != Instructions::NONE {
+        return stack::wipe_after(&mut || each_group(instructions, lanes, outer));
+    }
+    each_group(instructions, lanes, outer);
+}
+
+fn each_group(instructions: Instructions, mut lanes: &mut [Lane], mut outer: Option<Outer<'_>>) {
     while !lanes.is_empty() {
         let kernel = kernels(instructions).iter().find(|kernel| kernel.least <= lanes.len());
         let count = kernel.map_or(1, |kernel| kernel.most.min(lanes.len()));

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What hash lanes leave on the stack, in builds of the profiles that users build with: which vectors the compiler keeps there
+# depends on its options. Runs the tests that search the stack, by all instructions that this machine has.
+# usage: tools/stack-residue.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tests=(
+    backend::lanes::tests::what_is_wiped_is_more_than_a_kernel_uses_of_the_stack
+    backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
+    backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
+    beside::tests::nothing_of_a_key_is_left_on_the_stack
+)
+failed=()
+
+# usage: in_build PROFILE [SETTING...]: runs ${tests[@]} in a build with these settings of cargo's.
+in_build() {
+    local profile=$1 setting program test said flags=()
+    shift
+    for setting in "$@"; do flags+=(--config "profile.$profile.$setting"); done
+    echo "== $profile $*"
+    program=$(cargo test --profile "$profile" "${flags[@]}" -p tercel-crypto --lib --no-run --message-format=json |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+    [ -n "$program" ] || { echo "no test program" >&2; exit 1; }
+    for test in "${tests[@]}"; do
+        said=$("$program" --exact --nocapture --test-threads=1 "$test" 2>&1) || true
+        if grep -q '^test result: ok. 1 passed' <<<"$said"; then
+            grep '^test [a-z_:]* \.\.\.' <<<"$said"
+        else
+            echo "$said"
+            failed+=("$profile $*: $test")
+        fi
+    done
+}
+
+in_build release
+# Without link-time optimisation and in parts, as cargo has it unless told otherwise, and for size. Settings of one package
+# do not have AWS-LC built again for each.
+parts=(lto=\"off\" codegen-units=16)
+in_build release "${parts[@]}"
+for level in 1 2 '"s"' '"z"'; do in_build release "${parts[@]}" "package.tercel-crypto.opt-level=$level"; done
+in_build dev
+# Without any optimisation there are no lanes.
+tests=(backend::lanes::tests::this_processor_is_known)
+in_build dev package.tercel-crypto.opt-level=0
+
+if [ "${#failed[@]}" -gt 0 ]; then
+    printf 'failed: %s\n' "${failed[@]}" >&2
+    exit 1
+fi
