@@ -53,7 +53,7 @@ impl Fleet {
     ///
     /// # Errors
     /// As [`Self::connect`].
-    #[cfg(feature = "testing")]
+    #[cfg(all(feature = "testing", debug_assertions))]
     pub fn connect_blind_for(
         settings: &Settings,
         blind_time: Duration,
