@@ -1,9 +1,9 @@
 //! Randomness from a seed or from a script. **For tests and fuzzing only.**
 //!
-//! What it is for: making two runs give equal bytes, and replaying published traces. Compiled in
-//! by the feature `deterministic` only, which no build that talks to a network may enable: whoever
-//! knows the seed knows every key. What it must not know: what the bytes become. Where to look
-//! next: `random.rs`, which asks here first, and `key_exchange/drawn.rs`.
+//! What it is for: making two runs give equal bytes, and replaying published traces. Whoever knows the seed knows every
+//! key, so no release has this module: it takes the feature `deterministic`, which tests ask for, and debug assertions,
+//! which no release profile has. What it must not know: what the bytes become. Where to look next: `random.rs`, which
+//! asks here first, and `key_exchange/drawn.rs`.
 //!
 //! The source belongs to the calling thread. While one is set, [`crate::fill_random`],
 //! [`crate::KeyExchange::generate`] and [`crate::KeyExchange::respond`] draw from it. ECDSA and

@@ -71,7 +71,7 @@ impl Fleet {
     ///
     /// # Errors
     /// As [`Self::connect`].
-    #[cfg(feature = "testing")]
+    #[cfg(all(feature = "testing", debug_assertions))]
     pub fn prepare_blind_for(
         settings: &Settings,
         blind_time: Duration,

@@ -134,7 +134,7 @@ impl KeyExchange {
     ///
     /// [`CryptoError::Unsupported`] with ML-KEM, [`CryptoError::InvalidKey`] for a private key of
     /// a wrong length or value.
-    #[cfg(feature = "deterministic")]
+    #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub fn from_private(
         algorithm: KeyExchangeAlgorithm,
         private: &[u8],
