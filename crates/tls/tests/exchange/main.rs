@@ -19,6 +19,7 @@ mod early_data;
 mod endings;
 mod forged;
 mod freshness;
+mod grease;
 mod identity;
 mod ml_dsa;
 mod negotiation;
