@@ -138,6 +138,8 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         .request_ocsp(options.enable_ocsp_stapling)
         .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)
         .fallback_scsv(options.fallback_scsv)
+        .shuffle_extensions(options.permute_extensions)
+        .grease(options.grease)
         .require_secure_renegotiation(options.require_secure_renegotiation)
         .send_server_name(options.host_name.is_some())
         .session_store(Arc::clone(&judge.sessions.shelf) as Arc<dyn ClientSessionStore>)

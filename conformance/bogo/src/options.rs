@@ -30,6 +30,8 @@ pub(crate) struct Options {
     /// Suites of TLS 1.2 in OpenSSL's notation.
     pub(crate) cipher: Option<String>,
     pub(crate) policy: Option<Policy>,
+    pub(crate) permute_extensions: bool,
+    pub(crate) grease: bool,
     pub(crate) require_secure_renegotiation: bool,
     pub(crate) max_send_fragment: Option<u16>,
 

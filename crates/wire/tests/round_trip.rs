@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn client_hello_says_the_same_in_any_order(m in material(), seed: u64, grease: [u8; 5]) {
+    fn client_hello_says_the_same_in_any_order(m in material(), seed: u64, grease: [u8; 8]) {
         // A reserved value twice would be a duplicate.
         let is_reserved = |&word: &u16| NamedGroup(word).is_grease() || NamedGroup(word | 0x8000).is_grease();
         prop_assume!(!m.words.iter().any(is_reserved));

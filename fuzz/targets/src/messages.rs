@@ -53,7 +53,7 @@ pub fn client_hello(body: &[u8]) -> bool {
         assert_eq!(ClientHello::parse(body_of(&message)), Ok(hello));
         check_binders(&hello, &message);
     }
-    let grease = Some(Grease::from_random([1, 2, 3, 4, 5]));
+    let grease = Some(Grease::from_random([1, 2, 3, 4, 5, 6, 7, 8]));
     let mut message = Vec::new();
     // Reserved values may not fit any more, or be there already; neither is a fault.
     if hello.encode_with(&ClientHelloEncoding { order: Some(3), grease }, &mut message).is_ok() {

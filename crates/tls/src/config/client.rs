@@ -256,7 +256,9 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Sends reserved values that servers must ignore. Default: off. RFC 8701
+    /// Sends reserved values that servers must ignore: a cipher suite, a group with a key share, a version, a
+    /// signature scheme, a mode of pre-shared keys, an application protocol if there are any, and two extensions.
+    /// Each connection draws its own. Default: off. RFC 8701 3.1
     #[must_use]
     pub fn grease(mut self, on: bool) -> Self {
         self.grease = on;

@@ -20,6 +20,7 @@ mod early_data;
 mod endings;
 mod forged;
 mod freshness;
+mod grease;
 mod identity;
 mod key_shares;
 mod ml_dsa;

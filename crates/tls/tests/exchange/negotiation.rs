@@ -243,22 +243,6 @@ fn a_client_signs_only_if_it_has_the_scheme() {
 }
 
 #[test]
-fn reserved_values_are_sent_and_ignored() {
-    let client = client().grease(true).build().unwrap();
-    let mut hello = Vec::new();
-    let mut ends = Pair::new(&client, &plain().1, NAME)
-        .tap_to_server(|bytes| hello.extend_from_slice(bytes))
-        .connect()
-        .unwrap();
-    ends.talk();
-    // The first suite is a reserved one. RFC 8701 3.1
-    let (_, hello) = records(&hello).swap_remove(0);
-    let suites = 4 + 2 + 32 + 1 + usize::from(hello[38]) + 2;
-    assert_eq!(hello[suites], hello[suites + 1]);
-    assert_eq!(hello[suites] & 0x0f, 0x0a);
-}
-
-#[test]
 fn shuffled_extensions_come_in_other_orders() {
     let order = |shuffle: bool| {
         let client = client().shuffle_extensions(shuffle).build().unwrap();

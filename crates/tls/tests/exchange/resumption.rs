@@ -8,8 +8,8 @@ use std::time::Duration;
 use tercel::pki_types::UnixTime;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{
-    Answer, ClientAuth, ClientConfig, Clock, MemoryStore, Policy, Question, ServerConfig,
-    SessionStore, Side,
+    Answer, ClientAuth, ClientConfig, ClientMemoryStore, Clock, MemoryStore, Policy, Question,
+    RotatingTickets, ServerConfig, SessionStore, Side, TicketSealer,
 };
 
 use crate::identity::{Kind, client, credential, roots, server};
@@ -254,6 +254,38 @@ fn resumption_survives_hellos_of_any_size() {
             }
         }
     }
+}
+
+/// A session of TLS 1.2 is resumed under its own suite, also where a full handshake would take another one; it is not
+/// resumed where that suite is not offered or not allowed any more. RFC 5246 7.4.1.2, 7.4.1.3
+#[test]
+fn a_tls12_session_keeps_its_suite() {
+    let preferred = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
+    let other = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384;
+    let tickets: Arc<dyn TicketSealer> = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+    let server = |suites: &[CipherSuite]| {
+        let builder = server().versions(&VERSIONS[..1]).tickets(Arc::clone(&tickets));
+        builder.cipher_suites(suites).unwrap().build().unwrap()
+    };
+    let both = server(&[preferred, other]);
+    let meets = |sessions: &Arc<ClientMemoryStore>, suites: &[CipherSuite], server| {
+        let client = client().cipher_suites(suites).unwrap();
+        let client = client.session_store(Arc::clone(sessions) as _).build().unwrap();
+        let mut ends = Pair::new(&client, server, "server.example").connect().unwrap();
+        ends.talk();
+        let facts = &ends.server.connection.facts;
+        (facts.cipher_suite, facts.resumed)
+    };
+    let sessions = || Arc::new(ClientMemoryStore::default());
+    assert_eq!(meets(&sessions(), &[preferred, other], &both), (preferred, false));
+
+    let sessions = sessions();
+    assert_eq!(meets(&sessions, &[other], &both), (other, false));
+    assert_eq!(meets(&sessions, &[preferred, other], &both), (other, true));
+    // Not offered, or not allowed by the server.
+    assert_eq!(meets(&sessions, &[preferred], &both), (preferred, false));
+    assert_eq!(meets(&sessions, &[other], &both), (other, false));
+    assert_eq!(meets(&sessions, &[preferred, other], &server(&[preferred])), (preferred, false));
 }
 
 #[test]

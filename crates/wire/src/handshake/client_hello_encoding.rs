@@ -106,6 +106,7 @@ mod tests {
     use crate::*;
 
     const GROUPS: &[NamedGroup] = &[NamedGroup::X25519];
+    const SCHEMES: &[SignatureScheme] = &[SignatureScheme::ED25519];
     const VERSIONS: &[ProtocolVersion] = &[ProtocolVersion::TLS1_3];
     const SHARES: &[KeyShareEntry<'_>] =
         &[KeyShareEntry { group: NamedGroup::X25519, key_exchange: &[7; 32] }];
@@ -123,6 +124,9 @@ mod tests {
                 supported_versions: Some(List::of(VERSIONS)),
                 key_share: Some(List::of(SHARES)),
                 extended_master_secret: Some(()),
+                signature_algorithms: Some(List::of(SCHEMES)),
+                signature_algorithms_cert: Some(List::of(SCHEMES)),
+                alpn: Some(List::of(&[ProtocolName(b"h2")])),
                 psk_key_exchange_modes: Some(List::of(&[PskKeyExchangeMode::PSK_DHE_KE])),
                 pre_shared_key: Some(OfferedPsks {
                     identities: List::of(&[PskIdentity {
@@ -156,14 +160,14 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_bytes() {
-        let grease = Some(Grease::from_random([1, 2, 3, 4, 5]));
+        let grease = Some(Grease::from_random([1, 2, 3, 4, 5, 6, 7, 8]));
         let encoding = ClientHelloEncoding { order: Some(7), grease };
         assert_eq!(encoded(encoding), encoded(encoding));
     }
 
     #[test]
     fn reserved_values_are_added_and_the_rest_is_unchanged() {
-        let grease = Grease::from_random([0, 1, 2, 3, 3]);
+        let grease = Grease::from_random([0, 1, 2, 3, 4, 5, 6, 6]);
         let bytes = encoded(ClientHelloEncoding { order: Some(3), grease: Some(grease) });
         let parsed = ClientHello::parse(&bytes[4..]).unwrap();
         let extensions = parsed.extensions;
@@ -174,6 +178,14 @@ mod tests {
         let shares = extensions.key_share.unwrap();
         assert_eq!(shares.first().unwrap().group, grease.group);
         assert_eq!(shares.len(), SHARES.len() + 1);
+        for schemes in [extensions.signature_algorithms, extensions.signature_algorithms_cert] {
+            let schemes: Vec<_> = schemes.unwrap().iter().collect();
+            assert_eq!(schemes, [grease.signature_scheme, SignatureScheme::ED25519]);
+        }
+        let protocols: Vec<_> = extensions.alpn.unwrap().iter().collect();
+        assert_eq!(protocols, [ProtocolName(&grease.protocol), ProtocolName(b"h2")]);
+        let modes: Vec<_> = extensions.psk_key_exchange_modes.unwrap().iter().collect();
+        assert_eq!(modes, [grease.psk_key_exchange_mode, PskKeyExchangeMode::PSK_DHE_KE]);
         let unknown: Vec<_> = extensions.unknown.iter().collect();
         assert_eq!(unknown, [(grease.first_extension, &[][..]), (grease.last_extension, &[0][..])]);
         assert_eq!(extensions.types().last(), Some(ExtensionType::PRE_SHARED_KEY));

@@ -3,8 +3,8 @@
 //! Which values is for the caller's random. Next: `client_hello_encoding`, where they are put.
 
 use crate::{
-    CipherSuite, ClientExtensions, ExtensionType, KeyShareEntry, NamedGroup, ProtocolVersion,
-    Writer,
+    CipherSuite, ClientExtensions, Element, ExtensionType, KeyShareEntry, List, NamedGroup,
+    ProtocolName, ProtocolVersion, PskKeyExchangeMode, SignatureScheme, Writer,
 };
 
 /// The reserved values of one ClientHello. A second ClientHello uses the same ones. RFC 8701 3.1
@@ -19,6 +19,12 @@ pub struct Grease {
     pub key_share: bool,
     /// Stands first among the versions.
     pub version: ProtocolVersion,
+    /// Stands first among the signature schemes, and among those for certificates if they are listed.
+    pub signature_scheme: SignatureScheme,
+    /// Stands first among the application protocols, if there are any.
+    pub protocol: [u8; 2],
+    /// Stands first among the modes of pre-shared keys, if there are any.
+    pub psk_key_exchange_mode: PskKeyExchangeMode,
     /// An empty extension before all others.
     pub first_extension: ExtensionType,
     /// An extension of one byte after all others but pre_shared_key.
@@ -26,20 +32,23 @@ pub struct Grease {
 }
 
 impl Grease {
-    /// Picks the values by five random bytes.
+    /// Picks the values by eight random bytes, one for each.
     #[must_use]
-    pub const fn from_random(random: [u8; 5]) -> Self {
-        let [cipher_suite, group, version, first, last] = random;
+    pub const fn from_random(random: [u8; 8]) -> Self {
+        let [cipher_suite, group, version, scheme, protocol, mode, first, last] = random;
         let first_extension = reserved(first);
         let mut last_extension = reserved(last);
         if last_extension == first_extension {
-            last_extension ^= 0x1010; // no type twice in a block
+            last_extension ^= 0x1010; // no type twice in a block, RFC 8701 5
         }
         Self {
             cipher_suite: CipherSuite(reserved(cipher_suite)),
             group: NamedGroup(reserved(group)),
             key_share: true,
             version: ProtocolVersion(reserved(version)),
+            signature_scheme: SignatureScheme(reserved(scheme)),
+            protocol: reserved(protocol).to_be_bytes(),
+            psk_key_exchange_mode: PskKeyExchangeMode::reserved(mode),
             first_extension: ExtensionType(first_extension),
             last_extension: ExtensionType(last_extension),
         }
@@ -52,37 +61,80 @@ impl Grease {
         extension_type: ExtensionType,
         w: &mut Writer<'_>,
     ) {
+        let share = KeyShareEntry { group: self.group, key_exchange: &[0] };
+        let e = extensions;
         match extension_type {
             ExtensionType::SUPPORTED_GROUPS => {
-                let Some(groups) = &extensions.supported_groups else { return };
-                w.extension(extension_type, |w| {
-                    w.vec16(|w| {
-                        w.u16(self.group.0);
-                        groups.write(w);
-                    });
-                });
+                list16(extension_type, self.group, e.supported_groups, w);
             }
-            ExtensionType::SUPPORTED_VERSIONS => {
-                let Some(versions) = &extensions.supported_versions else { return };
-                w.extension(extension_type, |w| {
-                    w.vec8(|w| {
-                        w.u16(self.version.0);
-                        versions.write(w);
-                    });
-                });
+            ExtensionType::SIGNATURE_ALGORITHMS => {
+                list16(extension_type, self.signature_scheme, e.signature_algorithms, w);
+            }
+            ExtensionType::SIGNATURE_ALGORITHMS_CERT => {
+                list16(extension_type, self.signature_scheme, e.signature_algorithms_cert, w);
+            }
+            ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION => {
+                list16(extension_type, ProtocolName(&self.protocol), e.alpn, w);
             }
             ExtensionType::KEY_SHARE if self.key_share => {
-                let Some(shares) = &extensions.key_share else { return };
-                let reserved = KeyShareEntry { group: self.group, key_exchange: &[0] };
-                w.extension(extension_type, |w| {
-                    w.vec16(|w| {
-                        crate::Element::write(&reserved, w);
-                        shares.write(w);
-                    });
-                });
+                list16(extension_type, share, e.key_share, w);
+            }
+            ExtensionType::SUPPORTED_VERSIONS => {
+                list8(extension_type, self.version, e.supported_versions, w);
+            }
+            ExtensionType::PSK_KEY_EXCHANGE_MODES => {
+                list8(extension_type, self.psk_key_exchange_mode, e.psk_key_exchange_modes, w);
             }
             _ => extensions.write_one(extension_type, w),
         }
+    }
+}
+
+/// Writes an extension that is a list with a length of two bytes, `first` before the others.
+fn list16<'a, T: Element<'a>>(
+    extension_type: ExtensionType,
+    first: T,
+    others: Option<List<'a, T>>,
+    w: &mut Writer<'_>,
+) {
+    let Some(others) = others else { return };
+    w.extension(extension_type, |w| w.vec16(|w| write_list(first, others, w)));
+}
+
+/// The same with a length of one byte.
+fn list8<'a, T: Element<'a>>(
+    extension_type: ExtensionType,
+    first: T,
+    others: Option<List<'a, T>>,
+    w: &mut Writer<'_>,
+) {
+    let Some(others) = others else { return };
+    w.extension(extension_type, |w| w.vec8(|w| write_list(first, others, w)));
+}
+
+fn write_list<'a, T: Element<'a>>(first: T, others: List<'a, T>, w: &mut Writer<'_>) {
+    first.write(w);
+    others.write(w);
+}
+
+impl PskKeyExchangeMode {
+    /// One of 0x0b, 0x2a, 0x49, ... 0xe4, by the low three bits. RFC 8701 2
+    const fn reserved(random: u8) -> Self {
+        Self((random & 7).wrapping_mul(0x1f).wrapping_add(0x0b)) // at most 0xe4
+    }
+
+    /// Whether this is one of the eight values that servers must ignore. RFC 8701 2
+    #[must_use]
+    pub const fn is_grease(self) -> bool {
+        self.0 % 0x1f == 0x0b
+    }
+}
+
+impl ProtocolName<'_> {
+    /// Whether this is one of the sixteen names that servers must ignore. RFC 8701 2
+    #[must_use]
+    pub fn is_grease(&self) -> bool {
+        matches!(self.0, [first, second] if first == second && first & 0x0f == 0x0a)
     }
 }
 
@@ -100,12 +152,27 @@ mod tests {
     fn every_value_is_reserved_and_the_two_extensions_differ() {
         for first in 0..=255 {
             for last in 0..=255 {
-                let grease = Grease::from_random([first, last, first, first, last]);
+                let [a, b] = [first, last];
+                let grease = Grease::from_random([a, b, a, b, a, b, first, last]);
                 assert!(grease.cipher_suite.is_grease() && grease.group.is_grease());
-                assert!(grease.version.is_grease());
+                assert!(grease.version.is_grease() && grease.signature_scheme.is_grease());
+                assert!(ProtocolName(&grease.protocol).is_grease());
+                assert!(grease.psk_key_exchange_mode.is_grease());
                 assert!(grease.first_extension.is_grease() && grease.last_extension.is_grease());
                 assert_ne!(grease.first_extension, grease.last_extension);
             }
         }
+    }
+
+    #[test]
+    fn the_reserved_modes_and_names_are_those_of_the_rfc() {
+        let modes: Vec<u8> =
+            (0..=255).filter(|mode| PskKeyExchangeMode(*mode).is_grease()).collect();
+        assert_eq!(modes, [0x0b, 0x2a, 0x49, 0x68, 0x87, 0xa6, 0xc5, 0xe4]);
+        let drawn: Vec<u8> = (0..8).map(|random| PskKeyExchangeMode::reserved(random).0).collect();
+        assert_eq!(drawn, modes);
+        let names = (0..=u16::MAX).map(u16::to_be_bytes);
+        assert_eq!(names.filter(|name| ProtocolName(name).is_grease()).count(), 16);
+        assert!(!ProtocolName(b"h2").is_grease() && !ProtocolName(&[0x0a]).is_grease());
     }
 }

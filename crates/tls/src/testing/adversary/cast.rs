@@ -10,7 +10,7 @@ use tercel_crypto::HashAlgorithm;
 use tercel_wire::{NamedGroup, ProtocolVersion};
 
 use super::puppet::{Outcome, Puppet, Say, Script};
-use crate::config::client::ClientConfig;
+use crate::config::client::{ClientConfig, ClientConfigBuilder};
 use crate::config::credential::Credential;
 use crate::config::policy::{Policy, Side};
 use crate::config::pre_shared_key::PreSharedKey;
@@ -96,6 +96,10 @@ impl Scene {
     }
 
     pub(in crate::testing) fn client(&self) -> Arc<ClientConfig> {
+        self.client_builder().build().unwrap()
+    }
+
+    pub(super) fn client_builder(&self) -> ClientConfigBuilder {
         let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
         let config = ClientConfig::builder()
             .versions(&[self.version])
@@ -107,8 +111,7 @@ impl Scene {
         } else {
             config.verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
         };
-        let config = if self.client_auth { config.credential(credential()) } else { config };
-        config.build().unwrap()
+        if self.client_auth { config.credential(credential()) } else { config }
     }
 
     pub(in crate::testing) fn server(&self) -> Arc<ServerConfig> {

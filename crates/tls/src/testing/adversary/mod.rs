@@ -10,6 +10,7 @@ mod kept_sessions;
 mod order;
 mod puppet;
 mod records;
+mod reserved_values;
 mod staples;
 
 pub(super) use cast::{credential, name};

@@ -119,8 +119,7 @@ impl Offer {
             extensions_present: true,
             extensions,
         };
-        let [a, b, c, d, e, ..] = self.seed.to_be_bytes();
-        let mut grease = Grease::from_random([a, b, c, d, e]);
+        let mut grease = Grease::from_random(self.seed.to_be_bytes());
         // Its share stays, unless a retry asked for one share alone. RFC 9846 4.2.2
         grease.key_share = !self.replaces_shares;
         let encoding = ClientHelloEncoding {
