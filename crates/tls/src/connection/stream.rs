@@ -20,7 +20,7 @@ use crate::record::limits;
 /// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation. A client that offers
 /// authentication after the handshake answers requests for it while it reads, by the credentials of its
 /// configuration; questions are not answered. What a transport that
-/// times out did not take is sent by the next `write` or `flush`.
+/// times out, or would block, did not take is sent by the next `write` or `flush`; [`Self::close`] is called again then.
 #[derive(Debug)]
 pub struct Stream<T> {
     transport: T,
@@ -97,7 +97,7 @@ impl<T: Read + Write> Stream<T> {
     /// Those of the transport; [`crate::Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.connection.sender.update_key(request, &mut self.sealed).map_err(to_io)?;
-        self.send_sealed()
+        self.send_sealed_now()
     }
 
     /// Server: asks for the client's certificate, as [`Connection::request_certificate`], without
@@ -108,8 +108,7 @@ impl<T: Read + Write> Stream<T> {
     pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
         let context = self.connection.request_certificate(demand, &mut self.sealed);
         let context = context.map_err(to_io)?;
-        self.send_sealed()?;
-        self.transport.flush()?;
+        self.send_sealed_now()?;
         Ok(context)
     }
 
@@ -177,21 +176,15 @@ impl<T: Read + Write> Stream<T> {
     }
 
     fn send_sealed(&mut self) -> io::Result<()> {
-        let mut sent = 0_usize;
-        let result = loop {
-            let rest = self.sealed.get(sent..).unwrap_or_default();
-            if rest.is_empty() {
-                break Ok(());
-            }
-            match self.transport.write(rest) {
-                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => sent = sent.saturating_add(count),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => break Err(error),
-            }
-        };
-        self.sealed.drain(..sent.min(self.sealed.len()));
-        result
+        send_all(&mut self.transport, &mut self.sealed)
+    }
+
+    /// Sends what is sealed, as far as the transport takes it now. What it may take later goes ahead of the next data.
+    fn send_sealed_now(&mut self) -> io::Result<()> {
+        match self.send_sealed().and_then(|()| self.transport.flush()) {
+            Err(error) if may_pass(&error) => Ok(()),
+            sent => sent,
+        }
     }
 
     /// Whatever the receiver made necessary leaves now, errors' alerts included. Nothing is put behind what
@@ -322,8 +315,27 @@ impl<T: Read + Write> Write for Stream<T> {
     }
 }
 
-/// Whether the transport may take more later.
-fn may_pass(error: &io::Error) -> bool {
+/// Sends `bytes` and lets go of what was sent, also if not all of it was.
+pub(crate) fn send_all(transport: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut sent = 0_usize;
+    let result = loop {
+        let rest = bytes.get(sent..).unwrap_or_default();
+        if rest.is_empty() {
+            break Ok(());
+        }
+        match transport.write(rest) {
+            Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => sent = sent.saturating_add(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
+        }
+    };
+    bytes.drain(..sent.min(bytes.len()));
+    result
+}
+
+/// Whether the transport may take, or have, more later.
+pub(crate) fn may_pass(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 

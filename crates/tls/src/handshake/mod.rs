@@ -25,6 +25,7 @@ pub(crate) mod tls12;
 pub(crate) mod tls13;
 pub(crate) mod transcript;
 
+use core::mem;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ use crate::connection::Connection;
 use crate::connection::buffer::Received;
 use crate::connection::facts::Facts;
 use crate::connection::sender::Sender;
-use crate::connection::stream::{Stream, to_io};
+use crate::connection::stream::{Stream, may_pass, send_all, to_io};
 use crate::error::{Error, Misuse};
 use crate::session::client_store::ClientSessionKey;
 use driver::{Driver, Step};
@@ -77,6 +78,19 @@ pub struct Handshake {
     /// The kind of question that is open.
     open: Option<Kind>,
     refusal: Option<Box<Refusal>>,
+    /// Where [`Handshake::complete`] was when its transport would have blocked.
+    interrupted: Option<Box<Transfer>>,
+}
+
+/// What [`Handshake::complete`] has received and not read, and has to send.
+#[derive(Default)]
+struct Transfer {
+    received: Received,
+    out: Vec<u8>,
+    /// Something was sent, or is to be, and not flushed since.
+    unflushed: bool,
+    /// What follows once all of `out` is sent.
+    step: Option<Result<Next, Error>>,
 }
 
 enum Stage {
@@ -153,12 +167,13 @@ impl Handshake {
             Beginning::Client(..) => Side::Client,
             Beginning::Server(_) => Side::Server,
         };
-        Self { side, stage: Stage::Silent(beginning), open: None, refusal: None }
+        let (stage, open) = (Stage::Silent(beginning), None);
+        Self { side, stage, open, refusal: None, interrupted: None }
     }
 
     /// Takes the memory that a handshake needs.
     fn begin(&mut self) {
-        self.stage = match core::mem::replace(&mut self.stage, Stage::Over) {
+        self.stage = match mem::replace(&mut self.stage, Stage::Over) {
             Stage::Silent(beginning) => {
                 let running = match beginning {
                     Beginning::Client(config, to) => Running::client(config, to),
@@ -248,7 +263,7 @@ impl Handshake {
     /// # Errors
     /// Always: [`Error::Truncated`], or [`Misuse::HandshakeOver`].
     pub fn end_of_input(&mut self) -> Result<(), Error> {
-        match core::mem::replace(&mut self.stage, Stage::Over) {
+        match mem::replace(&mut self.stage, Stage::Over) {
             Stage::Over => Err(Misuse::HandshakeOver.into()),
             Stage::Silent(_) | Stage::UnderWay(_) => Err(Error::Truncated),
         }
@@ -281,31 +296,63 @@ impl Handshake {
     /// Runs the handshake over a blocking transport. Questions are not answered: use
     /// [`Self::advance`] with a configuration that asks.
     ///
+    /// A transport that would block, or times out, loses nothing: the error is the transport's, and the next call goes on
+    /// from there with the same transport, or another one for the same bytes. `transport` can be a reference for that, such as
+    /// `&TcpStream`. A reason to fail is told when the alert was sent, and at once if it cannot be.
+    ///
     /// # Errors
     /// Those of the transport, and [`Error`] as the inner error of an [`io::Error`].
-    pub fn complete<T: Read + Write>(&mut self, mut transport: T) -> io::Result<Stream<T>> {
-        let (mut received, mut out) = (Received::new(), Vec::new());
+    pub fn complete<T: Read + Write>(&mut self, transport: T) -> io::Result<Stream<T>> {
+        let mut transfer = self.interrupted.take().unwrap_or_default();
+        let result = self.complete_from(&mut transfer, transport);
+        if result.as_ref().is_err_and(may_pass) {
+            self.interrupted = Some(transfer);
+        }
+        result
+    }
+
+    fn complete_from<T: Read + Write>(
+        &mut self,
+        transfer: &mut Transfer,
+        mut transport: T,
+    ) -> io::Result<Stream<T>> {
         loop {
-            let step = self.advance(&mut received, &mut out);
-            let step = match step {
+            let Transfer { received, out, unflushed, step } = &mut *transfer;
+            let next = match step.take() {
+                Some(interrupted) => interrupted,
+                None => self.advance(received, out),
+            };
+            let next = match next {
                 // A server of TLS 1.3 ends with tickets: that they cannot be sent is no error of the handshake.
                 Ok(Next::Connected(connection)) if ends_with_tickets(self.side, &connection) => {
+                    let (received, out) = (mem::take(received), mem::take(out));
                     return Ok(Stream::with_unsent(transport, *connection, received, out));
                 }
-                step => step,
+                next => next,
             };
-            let sent = transport.write_all(&out).and_then(|()| transport.flush());
-            out.clear();
-            let next = step.map_err(to_io)?;
-            sent?;
-            match next {
-                Next::Receive => {
-                    if received.read_from(&mut transport)? == 0 {
-                        self.end_of_input().map_err(to_io)?;
-                    }
+            *unflushed |= !out.is_empty();
+            let sent = match unflushed {
+                true => send_all(&mut transport, out).and_then(|()| transport.flush()),
+                false => Ok(()),
+            };
+            if let Err(error) = sent {
+                if may_pass(&error) {
+                    *step = Some(next);
+                    return Err(error);
                 }
+                // Why the handshake failed says more than why the alert cannot be sent.
+                return Err(next.map_err(to_io).err().unwrap_or(error));
+            }
+            *unflushed = false;
+            match next.map_err(to_io)? {
+                Next::Receive => match received.read_from(&mut transport) {
+                    Ok(0) => self.end_of_input().map_err(to_io)?,
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                },
                 Next::Connected(connection) => {
-                    return Ok(Stream::new(transport, *connection, received));
+                    return Ok(Stream::new(transport, *connection, mem::take(received)));
                 }
                 Next::Answer(_) | Next::EarlyData(_) => {
                     return Err(to_io(Misuse::QuestionOpen.into()));

@@ -49,3 +49,4 @@ mod streams;
 mod traffic_keys;
 mod updates;
 mod wishes;
+mod would_block;
