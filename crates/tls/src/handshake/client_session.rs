@@ -52,6 +52,10 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
     if !session.is_fresh(now) || !can_be_named(&session) {
         return None;
     }
+    // It may have been forgotten where it lay before. RFC 5246 7.2.2
+    if StoredSession::has_forgotten(&session) {
+        return None;
+    }
     // The server's certificate bounds what was made with it.
     if let Some(leaf) = session.peer_chain.first() {
         let look = || tercel_pki::not_after(leaf).map_or(0, |end| end.as_secs());

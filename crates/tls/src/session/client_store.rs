@@ -39,6 +39,9 @@ pub trait ClientSessionStore: Send + Sync {
 
     /// Forgets all sessions of `key`, as after a fatal alert on a connection of one of them. RFC 5246 7.2.2
     ///
+    /// Only the store that a connection's configuration names is told. A session that is a value ([`ClientSession`]) is not
+    /// resumed from another store either; one that an application has copied as bytes has to be removed there by the application.
+    ///
     /// By default they are taken, one after the other: a store that hands out what was put for another key needs a
     /// way of its own, or it loses that too.
     fn remove(&self, key: &ClientSessionKey) {

@@ -51,6 +51,25 @@ fn a_session_that_is_forgotten_while_it_is_put_back_does_not_stay() {
     });
 }
 
+/// RFC 5246 7.2.2
+#[test]
+fn a_session_that_one_store_forgets_while_it_is_put_into_another_does_not_stay() {
+    loom::model(|| {
+        let memory = [(); 2].map(|()| Arc::new(ClientMemoryStore::new(1, 2)));
+        let stores = memory.clone().map(|store| store as Arc<dyn ClientSessionStore>);
+        let session = Box::new(session());
+        let [first, second] = stores.each_ref().map(|store| {
+            // What is noted first is noted by the first.
+            StoredSession::of_client(&session, store, &key())
+        });
+        let failing = thread::spawn(move || second.forget());
+        first.put_back(|| memory[0].put_session(&key(), ClientSession::new(session), at(100)));
+        failing.join().unwrap();
+        let left = memory[0].take_session(&key(), at(1));
+        assert!(left.is_none_or(|left| StoredSession::has_forgotten(&left.into_inner())));
+    });
+}
+
 /// Early data would be accepted twice otherwise. RFC 9846 8
 #[test]
 fn of_two_who_bring_one_value_one_is_admitted() {

@@ -1,7 +1,8 @@
 //! Where a session of TLS 1.2 is kept: it must not be resumed once a connection of it ended with a fatal alert.
 //! RFC 5246 7.2.2
 //!
-//! One for all connections of a session that is kept as a value. Must not know: which alert, and who sent it. Next:
+//! One for all connections of a session that is kept as a value in one store; those of further stores share whether it is
+//! forgotten. Copies that are made by way of bytes share nothing. Must not know: which alert, and who sent it. Next:
 //! `connection/link.rs`, which holds this for as long as a connection can fail.
 
 use core::ptr::addr_eq;
@@ -18,8 +19,10 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 /// A session's store, which may go before its connections do, and its name there.
 pub(crate) struct StoredSession {
     place: Place,
-    /// Whether a connection of it ended with a fatal alert.
+    /// Whether a connection of it ended with a fatal alert; that of `first` counts if there is one.
     forgotten: AtomicBool,
+    /// The place that was noted for this session before, in another store or under another name.
+    first: Option<Arc<Self>>,
 }
 
 enum Place {
@@ -46,8 +49,8 @@ impl StoredSession {
         store: &Arc<dyn SessionStore>,
         id: [u8; 32],
     ) -> Arc<Self> {
-        let place = || Self::at(Place::OfServer { store: Arc::downgrade(store), id });
-        let noted = session.stored.get_or_init(place);
+        let place = || Place::OfServer { store: Arc::downgrade(store), id };
+        let noted = session.stored.get_or_init(|| Self::at(place()));
         match &noted.place {
             Place::OfServer { store: there, id: known }
                 if addr_eq(there.as_ptr(), Arc::as_ptr(store)) && *known == id =>
@@ -55,7 +58,7 @@ impl StoredSession {
                 Arc::clone(noted)
             }
             // One store may stand in front of another, and not for as long.
-            _ => place(),
+            _ => Arc::new(Self::of(place(), Some(Arc::clone(noted)))),
         }
     }
 
@@ -65,15 +68,15 @@ impl StoredSession {
         store: &Arc<dyn ClientSessionStore>,
         key: &ClientSessionKey,
     ) -> Arc<Self> {
-        let place = || Self::at(Place::OfClient { store: Arc::downgrade(store), key: key.clone() });
-        let noted = session.stored.get_or_init(place);
+        let place = || Place::OfClient { store: Arc::downgrade(store), key: key.clone() };
+        let noted = session.stored.get_or_init(|| Self::at(place()));
         match &noted.place {
             Place::OfClient { store: there, key: known }
                 if addr_eq(there.as_ptr(), Arc::as_ptr(store)) && known == key =>
             {
                 Arc::clone(noted)
             }
-            _ => place(),
+            _ => Arc::new(Self::of(place(), Some(Arc::clone(noted)))),
         }
     }
 
@@ -109,7 +112,17 @@ impl StoredSession {
     }
 
     fn at(place: Place) -> Arc<Self> {
-        Arc::new(Self { place, forgotten: AtomicBool::new(false) })
+        Arc::new(Self::of(place, None))
+    }
+
+    fn of(place: Place, first: Option<Arc<Self>>) -> Self {
+        Self { place, forgotten: AtomicBool::new(false), first }
+    }
+
+    /// Whether a connection of this session ended with a fatal alert, so that it must not be resumed from whatever store
+    /// it came out of.
+    pub(crate) fn has_forgotten(session: &Session) -> bool {
+        session.stored.get().is_some_and(|noted| noted.is_forgotten())
     }
 
     /// Calls `put`, by which a connection that has taken it out of its store puts it back, unless it is to be forgotten:
@@ -126,13 +139,17 @@ impl StoredSession {
     }
 
     fn is_forgotten(&self) -> bool {
-        self.forgotten.load(Ordering::SeqCst)
+        self.flag().load(Ordering::SeqCst)
+    }
+
+    fn flag(&self) -> &AtomicBool {
+        &self.first.as_deref().unwrap_or(self).forgotten
     }
 
     /// Has it forgotten.
     pub(crate) fn forget(&self) {
         // First: who puts it back looks afterwards.
-        self.forgotten.store(true, Ordering::SeqCst);
+        self.flag().store(true, Ordering::SeqCst);
         match &self.place {
             Place::OfServer { store, id } => {
                 if let Some(store) = store.upgrade() {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
-    ClientConfig, ClientMemoryStore, ClientSessionKey, ClientSessionStore, Connection, Error,
-    MemoryStore, Peer, Policy, ServerConfig, SessionStore, Side,
+    ClientConfig, ClientMemoryStore, ClientSession, ClientSessionKey, ClientSessionStore,
+    Connection, Error, MemoryStore, Peer, Policy, ServerConfig, ServerSession, SessionStore, Side,
 };
 
 use crate::identity::{NAME, client, server};
@@ -78,6 +78,138 @@ fn end(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, ending: Ending) -
     let resumed = ends.client.connection.facts.resumed;
     ending.come(ends);
     (resumed, visit(client, server))
+}
+
+/// The sessions of another store, as if they were its own. It is told alone of what is to be forgotten.
+struct View {
+    sessions: Arc<ClientMemoryStore>,
+    keys: Mutex<Vec<ClientSessionKey>>,
+}
+
+impl View {
+    fn of(sessions: &Arc<ClientMemoryStore>) -> Arc<Self> {
+        Arc::new(Self { sessions: Arc::clone(sessions), keys: Mutex::default() })
+    }
+}
+
+impl ClientSessionStore for View {
+    fn put(&self, _: &ClientSessionKey, _: Vec<u8>, _: UnixTime) {
+        panic!("values only");
+    }
+
+    fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
+        panic!("values only");
+    }
+
+    fn remove(&self, key: &ClientSessionKey) {
+        self.sessions.remove(key);
+    }
+
+    fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
+        self.keys.lock().unwrap().push(key.clone());
+        self.sessions.put_session(key, session, expires);
+    }
+
+    fn take_session(&self, key: &ClientSessionKey, now: UnixTime) -> Option<ClientSession> {
+        self.sessions.take_session(key, now)
+    }
+}
+
+/// One connection ends while another one of its session, made by way of another store, is in its handshake.
+#[test]
+fn a_session_that_is_forgotten_in_one_store_is_not_put_back_into_another() {
+    let server = server().build().unwrap();
+    let sessions = Arc::new(ClientMemoryStore::default());
+    let [one, two] = [(); 2].map(|()| tls12(View::of(&sessions)));
+    assert!(!visit(&one, &server));
+    let mut fails = Pair::new(&one, &server, NAME).connect().unwrap();
+    assert!(fails.client.connection.facts.resumed);
+    let fail = |_: &mut Vec<u8>| {
+        let alert = AlertDescription::INTERNAL_ERROR;
+        fails.client.connection.sender.abort(alert, &mut Vec::new()).unwrap();
+    };
+    // It has been taken out when the server answers.
+    let goes_on = Pair::new(&two, &server, NAME).tap_to_client(fail).connect().unwrap();
+    assert!(goes_on.client.connection.facts.resumed);
+    assert!(!visit(&one, &server), "it came back");
+}
+
+#[test]
+fn a_session_that_was_moved_to_another_store_is_forgotten_there_too() {
+    let server = server().build().unwrap();
+    let [here, there] = [(); 2].map(|()| Arc::new(ClientMemoryStore::default()));
+    let view = View::of(&here);
+    let [one, two] = [tls12(view.clone()), tls12(there.clone())];
+    let mut ends = Pair::new(&one, &server, NAME).connect().unwrap();
+    let key = view.keys.lock().unwrap()[0].clone();
+    let now = UnixTime::now();
+    let (later, alert) = (now.as_secs() + 100, AlertDescription::INTERNAL_ERROR);
+    let later = UnixTime::since_unix_epoch(std::time::Duration::from_secs(later));
+    there.put_session(&key, here.take_session(&key, now).unwrap(), later);
+    assert!(visit(&two, &server), "it is resumed there");
+    ends.client.connection.sender.abort(alert, &mut Vec::new()).unwrap();
+    assert!(!visit(&two, &server), "it was forgotten");
+}
+
+/// What an application copies by way of bytes, it has to look after.
+#[test]
+fn a_copy_in_bytes_is_another_session() {
+    let server = server().build().unwrap();
+    let [here, there] = [(); 2].map(|()| Arc::new(ClientMemoryStore::default()));
+    let [one, two] = [tls12(here.clone()), tls12(there.clone())];
+    let mut ends = Pair::new(&one, &server, NAME).connect().unwrap();
+    let copy = ClientMemoryStore::from_bytes(&here.to_bytes(), 9, 9).unwrap();
+    let copied = tls12(Arc::new(copy));
+    ends.client.connection.sender.abort(AlertDescription::INTERNAL_ERROR, &mut Vec::new()).unwrap();
+    assert!(visit(&copied, &server));
+    assert!(!visit(&two, &server) && !visit(&one, &server));
+}
+
+/// Puts what it is given into both stores, and tells the first one only what to forget.
+struct Both([Arc<MemoryStore>; 2]);
+
+impl SessionStore for Both {
+    fn put(&self, _: &[u8], _: Vec<u8>, _: UnixTime) {
+        panic!("values only");
+    }
+
+    fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.0[0].take(id, now)
+    }
+
+    fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.0[0].get(id, now)
+    }
+
+    fn remove(&self, id: &[u8]) {
+        self.0[0].remove(id);
+    }
+
+    fn put_session(&self, id: &[u8], session: ServerSession, expires: UnixTime) {
+        for store in &self.0 {
+            store.put_session(id, session.clone(), expires);
+        }
+    }
+
+    fn get_session(&self, id: &[u8], now: UnixTime) -> Option<ServerSession> {
+        self.0[0].get_session(id, now)
+    }
+}
+
+#[test]
+fn a_server_s_session_in_two_stores_is_forgotten_in_both() {
+    let stores = [(); 2].map(|()| Arc::new(MemoryStore::new(10)));
+    let first = with_store(Arc::new(Both(stores.clone())));
+    let second = with_store(stores[1].clone());
+    for forgets in [false, true] {
+        let client = stubborn();
+        let mut ends = Pair::new(&client, &first, NAME).connect().unwrap();
+        if forgets {
+            let alert = AlertDescription::INTERNAL_ERROR;
+            ends.server.connection.sender.abort(alert, &mut Vec::new()).unwrap();
+        }
+        assert_eq!(visit(&client, &second), !forgets);
+    }
 }
 
 /// A client that comes back with its one session whatever became of it.

@@ -32,6 +32,7 @@ use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, VerifyData};
 use crate::session::client_store::ClientSessionKey;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
+use crate::session::stored::StoredSession;
 
 /// The session that a client names by ticket or id, if it may be resumed in this handshake.
 pub(crate) async fn find(
@@ -59,7 +60,9 @@ pub(crate) async fn find(
     if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
         return Ok(None);
     }
-    Ok(resumption::still_trusted(flow, config, session).await?.then_some(found))
+    let found = resumption::still_trusted(flow, config, session).await?.then_some(found);
+    // It may have been forgotten meanwhile, or where it lay before. RFC 5246 7.2.2
+    Ok(found.filter(|found| !StoredSession::has_forgotten(&found.session)))
 }
 
 /// What a client calls the session that it would resume.
