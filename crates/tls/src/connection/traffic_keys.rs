@@ -70,8 +70,16 @@ impl Connection {
     /// since a sequence number may not be used twice.
     ///
     /// From here on the other layer has to see to it that what is not application data comes to someone: in
-    /// TLS 1.3 a peer may send a `KeyUpdate` or a ticket at any time. [`TrafficKey::update`] gives the key
-    /// that follows on one.
+    /// TLS 1.3 a peer may send a `KeyUpdate` or a ticket at any time. What follows on a `KeyUpdate` is in [`TrafficKeys`], which
+    /// is to be kept for that (RFC 9846 4.7.3):
+    ///
+    /// - The records behind one that was received are under the key that [`TrafficKey::update`] of
+    ///   [`receive`](TrafficKeys::receive) changes to.
+    /// - If its last byte is 1, one whose last byte is 0 is to be sent, under the key that is in use; all records behind that are
+    ///   sealed with the key that [`TrafficKey::update`] of [`send`](TrafficKeys::send) changes to.
+    ///
+    /// A layer that cannot be given another key, such as that of an older Linux, cannot go on then: the next record fails to
+    /// open. Nothing here can prevent a peer from sending a `KeyUpdate`.
     ///
     /// `received` is the buffer that this connection has read from so far.
     ///

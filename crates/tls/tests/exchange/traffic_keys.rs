@@ -64,6 +64,117 @@ fn another_record_layer_goes_on_where_ours_stopped() {
     }
 }
 
+/// Another record layer in the place of ours: the keys that were exported, and what follows on them.
+struct Elsewhere {
+    keys: tercel::TrafficKeys,
+    read: Layer,
+    write: Layer,
+}
+
+impl Elsewhere {
+    fn new(keys: tercel::TrafficKeys) -> Self {
+        let (read, write) = (Layer::new(&keys.receive, true), Layer::new(&keys.send, true));
+        Self { keys, read, write }
+    }
+
+    /// The data in these records, and how many key updates are owed for those among them.
+    fn receive(&mut self, wire: &[u8]) -> (Vec<u8>, usize) {
+        let (mut data, mut owed) = (Vec::new(), 0);
+        for (kind, fragment) in records(wire) {
+            match self.read.open(kind, &fragment) {
+                (APPLICATION_DATA, more) => data.extend(more),
+                (HANDSHAKE, update) => {
+                    let (request, head) = update.split_last().unwrap();
+                    assert_eq!(head, [24, 0, 0, 1]);
+                    owed += usize::from(*request);
+                    // The records behind it are under the next key.
+                    let before = self.keys.receive.key().to_vec();
+                    self.keys.receive.update().unwrap();
+                    assert_ne!(self.keys.receive.key(), before);
+                    assert_eq!(self.keys.receive.sequence(), 0);
+                    self.read = Layer::new(&self.keys.receive, true);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        (data, owed)
+    }
+
+    fn update(&mut self, request: u8) -> Vec<u8> {
+        let update = self.write.seal(HANDSHAKE, &[24, 0, 0, 1, request]);
+        self.keys.send.update().unwrap();
+        self.write = Layer::new(&self.keys.send, true);
+        update
+    }
+}
+
+/// A peer changes its key, and asks for ours to change, while another record layer has the keys. RFC 9846 4.7.3
+#[test]
+fn another_record_layer_follows_a_peer_s_key_updates() {
+    for suite in &SUITES[..3] {
+        for side in BOTH_SIDES {
+            let (left, mut stays) = part(busy(*suite), side);
+            let exported = left.export_traffic_keys(&Received::new()).unwrap_or_else(gave_back);
+            let mut elsewhere = Elsewhere::new(exported);
+            for request in [false, true, true, false, true] {
+                // Data on both sides of the update, in one flight.
+                let (mut wire, sender) = (Vec::new(), &mut stays.connection.sender);
+                sender.seal_to(b"before, ", &mut wire).unwrap();
+                sender.update_key(request, &mut wire).unwrap();
+                sender.seal_to(b"after", &mut wire).unwrap();
+                let (data, owed) = elsewhere.receive(&wire);
+                assert_eq!((&data[..], owed), (&b"before, after"[..], usize::from(request)));
+                // Until the answer our own key is the one before.
+                let mut answer = elsewhere.write.seal(APPLICATION_DATA, b"old, ");
+                for _ in 0..owed {
+                    answer.extend(elsewhere.update(0));
+                }
+                answer.extend(elsewhere.write.seal(APPLICATION_DATA, b"new"));
+                assert_eq!(stays.read(&answer, Delivery::Whole).unwrap(), b"old, new");
+                wire.clear();
+                stays.connection.sender.control(&mut wire).unwrap();
+                assert!(wire.is_empty(), "what was asked for was granted");
+            }
+            // Both ask at once: each update is followed, and each request granted.
+            let mut wire = Vec::new();
+            stays.connection.sender.update_key(true, &mut wire).unwrap();
+            let mut crossing = elsewhere.update(1);
+            let (_, owed) = elsewhere.receive(&wire);
+            assert_eq!(owed, 1);
+            crossing.extend(elsewhere.update(0));
+            crossing.extend(elsewhere.write.seal(APPLICATION_DATA, b"there"));
+            assert_eq!(stays.read(&crossing, Delivery::Whole).unwrap(), b"there");
+            wire.clear();
+            stays.connection.sender.control(&mut wire).unwrap();
+            stays.connection.sender.seal_to(b"and back", &mut wire).unwrap();
+            assert_eq!(elsewhere.receive(&wire), (b"and back".to_vec(), 0));
+        }
+    }
+}
+
+/// Without the update the next record cannot be opened, on either side: nothing goes on under old keys.
+#[test]
+fn a_key_update_that_is_not_followed_ends_the_connection() {
+    for side in BOTH_SIDES {
+        let (left, mut stays) = part(busy(SUITES[0]), side);
+        let exported = left.export_traffic_keys(&Received::new()).unwrap_or_else(gave_back);
+        let mut elsewhere = Elsewhere::new(exported);
+        let mut wire = Vec::new();
+        stays.connection.sender.update_key(false, &mut wire).unwrap();
+        let fragment = records(&wire).remove(0).1;
+        assert_eq!(elsewhere.read.open(APPLICATION_DATA, &fragment).0, HANDSHAKE);
+        wire.clear();
+        stays.connection.sender.seal_to(b"under the next key", &mut wire).unwrap();
+        let fragment = records(&wire).remove(0).1;
+        assert!(elsewhere.read.try_open(APPLICATION_DATA, &fragment).is_none());
+        // Ours was announced, and did not change.
+        let update = elsewhere.write.seal(HANDSHAKE, &[24, 0, 0, 1, 0]);
+        let data = elsewhere.write.seal(APPLICATION_DATA, b"under the old key");
+        assert_eq!(stays.read(&update, Delivery::Whole).unwrap(), b"");
+        assert_eq!(stays.read(&data, Delivery::Whole), Err(tercel::Peer::BadRecordMac.into()));
+    }
+}
+
 #[test]
 fn both_sides_export_the_same_keys() {
     for suite in SUITES {
@@ -291,6 +402,10 @@ impl Layer {
     }
 
     fn open(&mut self, kind: u8, fragment: &[u8]) -> (u8, Vec<u8>) {
+        self.try_open(kind, fragment).unwrap()
+    }
+
+    fn try_open(&mut self, kind: u8, fragment: &[u8]) -> Option<(u8, Vec<u8>)> {
         let (explicit, sealed) = fragment.split_at(self.explicit());
         let length = u16::try_from(fragment.len()).unwrap().to_be_bytes();
         let aad = match self.tls13 {
@@ -298,13 +413,13 @@ impl Layer {
             false => self.aad12(kind, sealed.len() - 16),
         };
         let mut opened = vec![0; sealed.len()];
-        let count = self.key.open(&self.nonce(explicit), &aad, sealed, &mut opened).unwrap();
+        let count = self.key.open(&self.nonce(explicit), &aad, sealed, &mut opened).ok()?;
         opened.truncate(count);
         self.sequence += 1;
         if !self.tls13 {
-            return (kind, opened);
+            return Some((kind, opened));
         }
         let at = opened.iter().rposition(|byte| *byte != 0).unwrap();
-        (opened[at], opened[..at].to_vec())
+        Some((opened[at], opened[..at].to_vec()))
     }
 }
