@@ -25,3 +25,4 @@ passes backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_th
 passes backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
 passes beside::tests::nothing_of_a_key_is_left_on_the_stack
 passes key_exchange::drawn::tests::nothing_that_was_drawn_is_left_on_the_stack
+passes key_exchange::keys::tests::no_copy_of_an_x25519_key_is_left_on_the_stack

@@ -1,12 +1,56 @@
 //! X25519, RFC 7748.
 //!
-//! What it is for: public values and the shared secret. What it must not know: who the peer is.
-//! Where to look next: `key_exchange.rs` above.
+//! What it is for: private keys that stay where they are made, public values and the shared secret. What it must not know:
+//! who the peer is. Where to look next: `key_exchange.rs` above.
 
 use aws_lc_sys as lc;
 
 use super::check;
+use super::handle::{Handle, Object};
+use super::memory::cleanse;
 use crate::CryptoError;
+
+/// A private key, on AWS-LC's heap like those of the other curves: what holds it can be moved, and leaves no copy behind.
+pub(crate) struct PrivateKey(Handle<Scalar>);
+
+/// 32 bytes, of which any are a private key. RFC 7748 5
+struct Scalar([u8; 32]);
+
+impl Object for Scalar {
+    unsafe fn free(object: *mut Self) {
+        // SAFETY: the caller's promise; the block was allocated for this by `PrivateKey::new`, and zeros are a scalar.
+        unsafe {
+            cleanse(object);
+            lc::OPENSSL_free(object.cast());
+        }
+    }
+}
+
+// SAFETY: plain bytes, which nothing changes after `PrivateKey::new`.
+unsafe impl Send for Handle<Scalar> {}
+// SAFETY: as above.
+unsafe impl Sync for Handle<Scalar> {}
+
+impl PrivateKey {
+    /// Copies a private key to where it stays.
+    pub(crate) fn new(bytes: &[u8; 32]) -> Result<Self, CryptoError> {
+        // SAFETY: a block of the size of a scalar, aligned for any type, or null; ours, and written whole from 32
+        // readable bytes, from one place to the other, before it is used.
+        unsafe {
+            let scalar = lc::OPENSSL_malloc(size_of::<Scalar>()).cast::<Scalar>();
+            if !scalar.is_null() {
+                scalar.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            }
+            Handle::new(scalar, CryptoError::Internal).map(Self)
+        }
+    }
+
+    /// The bytes, where they lie.
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        // SAFETY: initialised by `new`, and valid as long as the handle.
+        unsafe { &(*self.0.as_ptr()).0 }
+    }
+}
 
 /// The public value of a given private key.
 pub(crate) fn public_from_private(private: &[u8; 32]) -> [u8; 32] {

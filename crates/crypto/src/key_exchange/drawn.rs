@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(all.len(), 12);
     }
 
-    /// Of ML-KEM's half: copies of X25519's are AWS-LC's and those of a key pair on its way to where it is used.
+    /// Of ML-KEM's half: `keys.rs` searches for X25519's.
     #[cfg(all(target_os = "linux", feature = "deterministic"))]
     #[test]
     #[cfg_attr(debug_assertions, ignore = "for optimised builds")]

@@ -6,13 +6,13 @@
 
 use super::drawn::Drawn;
 use super::parts::Classic;
+use crate::CryptoError;
 use crate::backend::ec::{Curve, EcKey};
 use crate::backend::x25519;
-use crate::{CryptoError, Secret};
 
-/// A Diffie-Hellman private key.
+/// A Diffie-Hellman private key, which lies elsewhere: to move this moves no secret.
 pub(super) enum ClassicKey {
-    X25519(Secret),
+    X25519(x25519::PrivateKey),
     Nist(EcKey),
 }
 
@@ -42,11 +42,28 @@ impl ClassicKey {
         }
     }
 
-    /// Any 32 bytes are a private key. RFC 7748 5
+    /// Makes a key pair of what was drawn, writes its share, and the secret shared with `peer`. Nothing is left of it to be
+    /// kept: where the private key was drawn it is used.
+    pub(super) fn respond(
+        classic: Classic,
+        drawn: &Drawn,
+        (share, peer): (&mut [u8], &[u8]),
+        secret: &mut [u8],
+    ) -> Result<(), CryptoError> {
+        match classic {
+            Classic::X25519 => {
+                let private = as_array(drawn.classic(), CryptoError::Internal)?;
+                share.copy_from_slice(&x25519::public_from_private(private));
+                agree_x25519(private, peer, secret)
+            }
+            Classic::Nist(_) => Self::generate(classic, drawn, share)?.agree(peer, secret),
+        }
+    }
+
     fn x25519(private: &[u8], share: &mut [u8]) -> Result<Self, CryptoError> {
-        let array = private.try_into().map_err(|_| CryptoError::InvalidKey)?;
-        share.copy_from_slice(&x25519::public_from_private(array));
-        Ok(Self::X25519(Secret::new(private)))
+        let private = as_array(private, CryptoError::InvalidKey)?;
+        share.copy_from_slice(&x25519::public_from_private(private));
+        x25519::PrivateKey::new(private).map(Self::X25519)
     }
 
     fn nist(key: EcKey, share: &mut [u8]) -> Result<Self, CryptoError> {
@@ -57,15 +74,21 @@ impl ClassicKey {
     /// Writes the secret shared with `peer`.
     pub(super) fn agree(&self, peer: &[u8], secret: &mut [u8]) -> Result<(), CryptoError> {
         match self {
-            Self::X25519(private) => {
-                let private = private.as_bytes().try_into().map_err(|_| CryptoError::Internal)?;
-                let peer = peer.try_into().map_err(|_| CryptoError::InvalidShare)?;
-                let secret = secret.try_into().map_err(|_| CryptoError::Internal)?;
-                x25519::agree(private, peer, secret)
-            }
+            Self::X25519(private) => agree_x25519(private.bytes(), peer, secret),
             Self::Nist(key) => key.agree(peer, secret),
         }
     }
+}
+
+fn agree_x25519(private: &[u8; 32], peer: &[u8], secret: &mut [u8]) -> Result<(), CryptoError> {
+    let peer = as_array(peer, CryptoError::InvalidShare)?;
+    let secret = secret.try_into().map_err(|_| CryptoError::Internal)?;
+    x25519::agree(private, peer, secret)
+}
+
+/// The same bytes, where they lie.
+fn as_array(bytes: &[u8], otherwise: CryptoError) -> Result<&[u8; 32], CryptoError> {
+    bytes.try_into().map_err(|_| otherwise)
 }
 
 /// A key by AWS-LC's own generator, which draws until it has a scalar in range; with a test's source of what that gave.
@@ -76,4 +99,54 @@ fn generate_nist(curve: Curve, drawn: &[u8]) -> Result<EcKey, CryptoError> {
     }
     debug_assert!(drawn.is_empty());
     EcKey::generate(curve)
+}
+
+#[cfg(all(test, target_os = "linux", feature = "deterministic"))]
+mod tests {
+    use std::hint::black_box;
+
+    use super::super::{KeyExchange, KeyExchangeAlgorithm};
+    use crate::deterministic::with_bytes;
+    use crate::stack_search::{StackSearch, leave, words};
+
+    /// Looked for where nothing deeper has run since: what runs later may overwrite a copy, or may not.
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "for optimised builds")]
+    fn no_copy_of_an_x25519_key_is_left_on_the_stack() {
+        let mut stack = StackSearch::new();
+        let drawn: Vec<u8> = (0..96).map(|at| 151_u8.wrapping_mul(at) ^ 0xa5).collect();
+        let private = words(&drawn[..32], 0);
+        for algorithm in [KeyExchangeAlgorithm::X25519, KeyExchangeAlgorithm::X25519MlKem768] {
+            let mut kept = None;
+            let left = stack.left(&private, || with_bytes(&drawn, || make(algorithm, &mut kept)));
+            assert_eq!(left, 0, "{algorithm:?}, made and kept");
+            let client_share = kept.as_ref().unwrap().public_share();
+            let left =
+                stack.left(&private, || with_bytes(&drawn, || respond(algorithm, client_share)));
+            assert_eq!(left, 0, "{algorithm:?}, in a response");
+            let (answer, _) = KeyExchange::respond(algorithm, client_share).unwrap();
+            let left = stack.left(&private, || agree(&mut kept, &answer));
+            assert_eq!(left, 0, "{algorithm:?}, agreed and dropped");
+        }
+        // That it would have been seen.
+        assert_ne!(stack.left(&private, || leave(&private)), 0);
+    }
+
+    /// As a handshake does: makes a key pair, and moves what holds it about.
+    #[inline(never)]
+    fn make(algorithm: KeyExchangeAlgorithm, kept: &mut Option<Box<KeyExchange>>) {
+        let made = black_box(KeyExchange::generate(algorithm).unwrap());
+        let moved = black_box(Some((made, [0_u64; 100])));
+        *kept = moved.map(|moved| Box::new(moved.0));
+    }
+
+    #[inline(never)]
+    fn respond(algorithm: KeyExchangeAlgorithm, client_share: &[u8]) {
+        drop(black_box(KeyExchange::respond(algorithm, client_share).unwrap()));
+    }
+
+    #[inline(never)]
+    fn agree(kept: &mut Option<Box<KeyExchange>>, answer: &[u8]) {
+        drop(black_box(kept.take().unwrap().agree(answer).unwrap()));
+    }
 }

@@ -74,8 +74,8 @@ impl KeyExchangeAlgorithm {
     }
 }
 
-/// An ephemeral key pair and its share, held inline: to be used up by a function's end, or where it is wiped with what
-/// it lies in.
+/// An ephemeral key pair and its share. The private keys lie in cells of their own, from when they are made until they are
+/// wiped: to move this moves none of them.
 pub struct KeyExchange(Inner);
 
 struct Inner {
@@ -262,8 +262,8 @@ impl KeyExchange {
         drawn.draw()?;
         parts.shared_secret(|secret| {
             if let Some(classic) = parts.classic {
-                let key = ClassicKey::generate(classic, &drawn, own.classic)?;
-                key.agree(peer.classic, secret.classic)?;
+                let shares = (own.classic, peer.classic);
+                ClassicKey::respond(classic, &drawn, shares, secret.classic)?;
             }
             match parts.kem {
                 Some(kem) => kem.encapsulate(drawn.kem(), peer.kem, own.kem, secret.kem),
