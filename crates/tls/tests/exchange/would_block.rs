@@ -117,8 +117,9 @@ fn shake_hands<'e>(
         if at_server.is_none() {
             at_server = unless_it_blocks(theirs.complete(far));
         }
-        if at_client.is_some() && at_server.is_some() {
-            return [at_client.unwrap(), at_server.unwrap()];
+        match (at_client, at_server) {
+            (Some(ours), Some(theirs)) => return [ours, theirs],
+            unfinished => (at_client, at_server) = unfinished,
         }
     }
     panic!("{at_client:?} and {at_server:?} wait for ever");
