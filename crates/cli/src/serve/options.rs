@@ -65,7 +65,7 @@ pub(crate) struct Options {
     pub(crate) client_keys: Option<PathBuf>,
 
     /// How clients can resume their sessions
-    #[arg(long, value_name = "HOW", default_value = "tickets")]
+    #[arg(long, value_name = "HOW", default_value = "both")]
     pub(crate) sessions: Sessions,
 
     /// Accept up to so many bytes of early data in a resumed session (TLS 1.3)
@@ -112,6 +112,8 @@ pub(crate) enum Demand {
 /// Where sessions are until they are resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sessions {
+    /// Sealed, with the clients that take tickets; in this process for other clients of TLS 1.2
+    Both,
     /// Sealed, with the clients
     Tickets,
     /// In this process; clients have a name for them, good for one time in TLS 1.3

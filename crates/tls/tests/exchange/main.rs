@@ -41,6 +41,7 @@ mod rotation;
 mod saved;
 mod secrets;
 mod server_sessions;
+mod session_ids;
 mod signatures;
 mod sizes;
 mod staples;

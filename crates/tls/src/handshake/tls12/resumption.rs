@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use pki_types::CertificateDer;
 use tercel_crypto::Secret;
 use tercel_wire::{
     ClientHello, CompressionMethod, EcPointFormat, HandshakeMessage, HandshakeType, List,
@@ -29,6 +30,7 @@ use crate::handshake::{client_session, resumption};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, VerifyData};
+use crate::record::limits;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
@@ -196,10 +198,11 @@ fn of_server(
     suite: &'static Suite,
     main: &MainSecret12,
     facts: &Facts,
+    is_sealed: bool,
 ) -> Session {
     let mut session = resumption::template(config, suite, facts, None);
     session.secret = Secret::new(main.as_bytes());
-    session.lifetime = resumption::lifetime(config);
+    session.lifetime = resumption::lifetime(config, is_sealed);
     session
 }
 
@@ -212,7 +215,7 @@ pub(crate) fn send_ticket(
     facts: &Facts,
     transcript: &mut Transcript,
 ) -> Result<(), Error> {
-    let session = of_server(config, suite, main, facts);
+    let session = of_server(config, suite, main, facts, true);
     let ticket = resumption::seal(config, &session);
     let message = NewSessionTicketTls12 {
         ticket_lifetime_hint: session.lifetime,
@@ -230,7 +233,7 @@ pub(crate) fn made(
     facts: &mut Facts,
     id: [u8; 32],
 ) -> ([u8; 32], Option<ServerSession>) {
-    let session = of_server(config, suite, main, facts);
+    let session = of_server(config, suite, main, facts, false);
     if let Some(Policy::Ask) = &config.resumption.store {
         resumption::leave(&id, &session, facts);
         return (id, None);
@@ -246,7 +249,16 @@ pub(crate) fn keep(
 ) -> Result<(), Error> {
     let value = session.as_ref().map(ServerSession::inner);
     resumption::forget_on_alert(flow, config, value, &id)?;
-    if let (Some(Policy::Here(store)), Some(session)) = (&config.resumption.store, session) {
+    // How much memory such a store takes is told by the number of its sessions.
+    let too_large = config.resumption.only_session_ids
+        && session.as_ref().is_some_and(|session| {
+            let length = |der: &CertificateDer<'_>| der.len();
+            let chain = &session.inner().peer_chain;
+            chain.iter().map(length).sum::<usize>() > limits::MAX_CHAIN_UNDER_AN_ID
+        });
+    if let (Some(Policy::Here(store)), Some(session), false) =
+        (&config.resumption.store, session, too_large)
+    {
         let expires = session.inner().expires();
         store.put_session(&id, session, expires);
     }
