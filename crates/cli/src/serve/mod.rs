@@ -93,7 +93,7 @@ fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
     builder = match &options.tls.alpn {
         Some(protocols) => builder.alpn(&protocols.0),
         None if options.echo => builder,
-        None => builder.alpn(&["http/1.1"]),
+        None => builder.alpn(&[options::PROTOCOL]),
     };
     for credential in identity.credentials {
         builder = builder.credential(credential);

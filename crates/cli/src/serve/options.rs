@@ -154,11 +154,22 @@ impl Options {
         if self.client_keys.is_some() && self.client_auth == Demand::None {
             usage_error("--client-keys needs --client-auth");
         }
+        let protocols = self.tls.alpn.iter().flat_map(|protocols| &protocols.0);
+        // A client that is promised a protocol speaks it. RFC 7301 3.2
+        let unspoken = protocols.into_iter().find(|name| !self.echo && *name != PROTOCOL);
+        if let Some(name) = unspoken {
+            usage_error(&format!(
+                "--alpn: `{name}` is not spoken here: only {PROTOCOL} is served, and an --echo is of any protocol"
+            ));
+        }
         if self.early_data.is_some() && self.sessions == Sessions::None {
             usage_error("--early-data needs --sessions");
         }
     }
 }
+
+/// What pages and files are served by.
+pub(crate) const PROTOCOL: &str = "http/1.1";
 
 fn connections(text: &str) -> Result<usize, String> {
     match text.parse() {
