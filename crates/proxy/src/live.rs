@@ -15,7 +15,7 @@ use tercel::crypto::{Hash, HashAlgorithm};
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientAuth, Policy, ServerConfig, TicketSealer};
+use tercel::{ClientAuth, Policy, ServerConfig, SessionStore, TicketSealer};
 use tercel_fleet::Fleet;
 use tercel_tokio::{Acceptor, Answers};
 
@@ -184,6 +184,10 @@ impl Live {
         builder = match &self.keys.tickets {
             Some(tickets) => builder.tickets(Arc::clone(tickets) as Arc<dyn TicketSealer>),
             None => builder.without_tickets(),
+        };
+        builder = match &self.keys.session_ids {
+            Some(store) => builder.session_ids(Arc::clone(store) as Arc<dyn SessionStore>),
+            None => builder.without_session_ids(),
         };
         if let Some(fleet) = &self.keys.fleet {
             builder = fleet.apply(builder);

@@ -93,7 +93,7 @@ fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
     builder = match &options.tls.alpn {
         Some(protocols) => builder.alpn(&protocols.0),
         None if options.echo => builder,
-        None => builder.alpn(&["http/1.1"]),
+        None => builder.alpn(&[options::PROTOCOL]),
     };
     for credential in identity.credentials {
         builder = builder.credential(credential);
@@ -118,7 +118,9 @@ fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
 
 fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBuilder {
     let builder = match options.sessions {
-        Sessions::Tickets => builder,
+        // The library's default: ids for those clients of TLS 1.2 that take no tickets.
+        Sessions::Both => builder,
+        Sessions::Tickets => builder.without_session_ids(),
         Sessions::Memory => {
             let store = Arc::new(MemoryStore::default());
             builder.without_tickets().session_store(Policy::Here(store))

@@ -65,7 +65,7 @@ pub(crate) struct Options {
     pub(crate) client_keys: Option<PathBuf>,
 
     /// How clients can resume their sessions
-    #[arg(long, value_name = "HOW", default_value = "tickets")]
+    #[arg(long, value_name = "HOW", default_value = "both")]
     pub(crate) sessions: Sessions,
 
     /// Accept up to so many bytes of early data in a resumed session (TLS 1.3)
@@ -112,6 +112,8 @@ pub(crate) enum Demand {
 /// Where sessions are until they are resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sessions {
+    /// Sealed, with the clients that take tickets; in this process for other clients of TLS 1.2
+    Both,
     /// Sealed, with the clients
     Tickets,
     /// In this process; clients have a name for them, good for one time in TLS 1.3
@@ -152,11 +154,22 @@ impl Options {
         if self.client_keys.is_some() && self.client_auth == Demand::None {
             usage_error("--client-keys needs --client-auth");
         }
+        let protocols = self.tls.alpn.iter().flat_map(|protocols| &protocols.0);
+        // A client that is promised a protocol speaks it. RFC 7301 3.2
+        let unspoken = protocols.into_iter().find(|name| !self.echo && *name != PROTOCOL);
+        if let Some(name) = unspoken {
+            usage_error(&format!(
+                "--alpn: `{name}` is not spoken here: only {PROTOCOL} is served, and an --echo is of any protocol"
+            ));
+        }
         if self.early_data.is_some() && self.sessions == Sessions::None {
             usage_error("--early-data needs --sessions");
         }
     }
 }
+
+/// What pages and files are served by.
+pub(crate) const PROTOCOL: &str = "http/1.1";
 
 fn connections(text: &str) -> Result<usize, String> {
     match text.parse() {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::process::Stdio;
 
-use super::support::{Folder, Leaf, Server, refs, tercel};
+use super::support::{Folder, Leaf, Server, refs, run, tercel};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
@@ -87,11 +87,24 @@ fn the_servers_restrictions_hold() {
 
 #[test]
 fn protocols_are_the_servers_choice_among_the_clients() {
-    let server = Server::start(&["--alpn", "h2,http/1.1"]);
+    let server = Server::start(&["--echo", "--alpn", "h2,http/1.1"]);
     let outcome = server.connect(&["--alpn", "http/1.1:h2"], GET).success();
     assert_eq!(outcome.reported("alpn"), ["h2"]);
     let outcome = server.connect(&["--alpn", "spdy"], GET);
     assert!(outcome.failure().contains("no_application_protocol"), "{}", outcome.said);
+}
+
+/// A client that prefers HTTP/2 is served by what there is.
+#[test]
+fn no_protocol_is_negotiated_that_is_not_spoken() {
+    let server = Server::start(&["--alpn", "http/1.1"]);
+    let outcome = server.connect(&["--alpn", "h2:http/1.1"], GET).success();
+    assert_eq!(outcome.reported("alpn"), ["http/1.1"]);
+    for protocols in ["h2", "h2,http/1.1", "http/1.1,spdy"] {
+        let outcome = run(tercel().args(["serve", "--alpn", protocols]), b"");
+        assert_eq!(outcome.status, Some(2), "{}", outcome.said);
+        assert!(outcome.said.contains("only http/1.1 is served"), "{}", outcome.said);
+    }
 }
 
 #[test]

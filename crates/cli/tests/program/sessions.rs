@@ -1,6 +1,8 @@
 //! Sessions are resumed across runs of the program, and early data goes with them.
 
-use super::support::{Folder, Leaf, Outcome, Server, connect, payload, run, tercel};
+use super::support::{
+    Folder, Leaf, Outcome, Server, connect, openssl_resumes, payload, run, tercel,
+};
 
 /// Two runs with one session file.
 fn twice(server: &Server, folder: &Folder, options: &[&str], input: &[u8]) -> [Outcome; 2] {
@@ -15,7 +17,7 @@ fn twice(server: &Server, folder: &Folder, options: &[&str], input: &[u8]) -> [O
 
 #[test]
 fn a_session_is_resumed_by_a_later_run() {
-    for how in ["tickets", "memory"] {
+    for how in ["both", "tickets", "memory"] {
         let server = Server::start(&["--echo", "--sessions", how]);
         for version in ["--tls1.3", "--tls1.2"] {
             let folder = Folder::new();
@@ -27,6 +29,22 @@ fn a_session_is_resumed_by_a_later_run() {
         server.wait_for("TLS 1.2 TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 x25519 resumed");
         let said = server.end();
         assert_eq!(said.matches(" resumed").count(), 2, "{said}");
+    }
+}
+
+/// curl, Erlang and Bouncy Castle take no tickets in TLS 1.2. RFC 5246 7.3
+#[test]
+fn clients_that_take_no_tickets_are_resumed_by_session_id() {
+    for (options, with_tickets, without) in [
+        (&[][..], 5, 5),
+        (&["--sessions", "tickets"], 5, 0),
+        (&["--sessions", "memory"], 5, 5),
+        (&["--sessions", "none"], 0, 0),
+    ] {
+        let server = Server::start(options);
+        let Some(resumed) = openssl_resumes(&server.address, &[]) else { return };
+        assert_eq!(resumed, with_tickets, "{options:?}");
+        assert_eq!(openssl_resumes(&server.address, &["-no_ticket"]), Some(without), "{options:?}");
     }
 }
 

@@ -154,6 +154,23 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Outcome {
     Outcome { status: status.code(), output: output.join().unwrap(), said }
 }
 
+/// How many of five further connections OpenSSL resumes over TLS 1.2, with these options; `None`
+/// without OpenSSL.
+pub(crate) fn openssl_resumes(address: &str, options: &[&str]) -> Option<usize> {
+    let mut openssl = Command::new("openssl");
+    openssl.args(["s_client", "-connect", address, "-tls1_2", "-reconnect"]).args(options);
+    if Command::new("openssl").arg("version").output().is_err() {
+        eprintln!("skipped: there is no openssl");
+        return None;
+    }
+    let outcome = run(&mut openssl, b"");
+    let output = String::from_utf8_lossy(&outcome.output);
+    let [full, resumed] =
+        ["New, TLSv1.2", "Reused, TLSv1.2"].map(|word| output.matches(word).count());
+    assert_eq!(full + resumed, 6, "{output} {}", outcome.said);
+    Some(resumed)
+}
+
 pub(crate) fn tercel() -> Command {
     Command::new(env!("CARGO_BIN_EXE_tercel"))
 }

@@ -125,6 +125,8 @@ pub struct Resumption {
     pub shared_guard: bool,
     /// Somebody has said that this process's own guard is enough.
     pub own_guard_is_meant: bool,
+    /// Sessions of TLS 1.2 kept for clients that take no tickets.
+    pub session_ids: usize,
     /// Values that the replay guard of this process has room for.
     pub guard_capacity: usize,
     /// Seconds by which a ticket's age may be off for its early data to count as fresh.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tercel::RotatingTickets;
 use tercel::pki_types::UnixTime;
+use tercel::{MemoryStore, RotatingTickets};
 use tercel_fleet::{Fleet, FleetError, FleetSecrets, Settings, TicketKeys};
 
 use crate::blind::{self, OwnGuard};
@@ -17,6 +17,8 @@ use crate::config::{Config, Fault, Resumption, Tickets};
 pub(super) struct Keys {
     pub(super) wanted: Resumption,
     pub(super) tickets: Option<Arc<RotatingTickets>>,
+    /// Sessions of TLS 1.2 of all listeners, for clients that take no tickets.
+    pub(super) session_ids: Option<Arc<MemoryStore>>,
     pub(super) fleet: Option<Fleet>,
     /// What the fleet is to go on with once this configuration is served.
     pub(super) secrets: Option<FleetSecrets>,
@@ -49,6 +51,12 @@ impl Keys {
                 Some(Arc::new(drawn))
             }
         };
+        let session_ids = match before {
+            Some(before) if before.wanted.session_ids == wanted.session_ids => {
+                before.session_ids.clone()
+            }
+            _ => (wanted.session_ids > 0).then(|| Arc::new(MemoryStore::new(wanted.session_ids))),
+        };
         let mut has_other_guard = before.is_some_and(|before| {
             before.wanted.shared_guard != wanted.shared_guard
                 || (!wanted.shared_guard && !Arc::ptr_eq(&before.guard, &guard))
@@ -70,7 +78,8 @@ impl Keys {
                 }
             }
         }
-        Ok(Self { wanted: wanted.clone(), tickets, fleet, secrets, guard, has_other_guard })
+        let wanted = wanted.clone();
+        Ok(Self { wanted, tickets, session_ids, fleet, secrets, guard, has_other_guard })
     }
 
     /// To be told when the guard before is asked only by connections that are there already, for `still` at most.

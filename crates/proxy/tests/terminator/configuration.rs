@@ -23,6 +23,10 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             "f.toml: resumption.ticket_keys: is missing",
         ),
         (
+            format!("[resumption]\ntickets = \"off\"\nsession_ids = 9\n{GOOD}"),
+            "f.toml: resumption.session_ids: are kept beside tickets only",
+        ),
+        (
             format!("[resumption]\nticket_keys = \"k\"\n{GOOD}"),
             "f.toml: resumption.ticket_keys: is only for",
         ),

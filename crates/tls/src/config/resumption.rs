@@ -25,6 +25,8 @@ pub(crate) struct ServerResumption {
     pub(crate) tickets: Option<Arc<dyn TicketSealer>>,
     /// Stateful: sessions stay here, clients hold a name for them. New sessions prefer it.
     pub(crate) store: Option<Policy<dyn SessionStore>>,
+    /// The store is only for clients of TLS 1.2 that take no tickets.
+    pub(crate) only_session_ids: bool,
     /// Who is told of sessions that an application keeps and has to forget.
     pub(crate) forget: Option<Arc<dyn ForgetSession>>,
     /// Tickets after a full handshake of TLS 1.3.
@@ -57,6 +59,7 @@ impl ServerResumption {
         Self {
             tickets: None,
             store: None,
+            only_session_ids: false,
             forget: None,
             new_tickets: 2,
             renewed_tickets: 1,
@@ -81,6 +84,11 @@ impl ServerResumption {
     /// Whether the application has named this configuration.
     pub(crate) fn has_label(&self) -> bool {
         !self.label.is_empty()
+    }
+
+    /// Whether what TLS 1.3 calls a ticket is the name of a session in the store.
+    pub(crate) fn stores_tickets(&self) -> bool {
+        self.store.is_some() && !self.only_session_ids
     }
 
     pub(crate) fn is_on(&self) -> bool {

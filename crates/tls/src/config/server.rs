@@ -21,6 +21,7 @@ use super::policy::{
 use super::pre_shared_key::PreSharedKey;
 use super::pre_shared_key::set::PreSharedKeys;
 use super::resumption::{ServerResumption, context, context_of_keys};
+use super::server_sessions::SessionIds;
 use super::verifier::{from_roots, with_raw_keys};
 use crate::record::sealer::Padding;
 use crate::ticket::rotating::RotatingTickets;
@@ -101,6 +102,7 @@ impl ServerConfig {
             server_padding: false,
             resumption: ServerResumption::new(),
             default_tickets: true,
+            session_ids: SessionIds::default(),
         }
     }
 }
@@ -127,6 +129,7 @@ pub struct ServerConfigBuilder {
     server_padding: bool,
     pub(super) resumption: ServerResumption,
     pub(super) default_tickets: bool,
+    pub(super) session_ids: SessionIds,
 }
 
 common_setters!(ServerConfigBuilder);
@@ -324,6 +327,7 @@ impl ServerConfigBuilder {
             let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
+        self.session_ids.put_into(&mut resumption);
         if resumption.digests_only && resumption.verify_again {
             return Err(ConfigError::DigestsCannotBeVerified);
         }

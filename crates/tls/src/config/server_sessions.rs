@@ -5,9 +5,37 @@
 use std::sync::Arc;
 
 use super::policy::{AdmitEarlyData, Policy};
+use super::resumption::ServerResumption;
 use super::server::ServerConfigBuilder;
-use crate::session::store::{ForgetSession, SessionStore};
+use crate::record::limits;
+use crate::session::store::{ForgetSession, MemoryStore, SessionStore};
 use crate::ticket::TicketSealer;
+
+/// Where sessions of TLS 1.2 are kept for clients that take no tickets.
+#[derive(Default)]
+pub(super) enum SessionIds {
+    /// In a store of the configuration's own.
+    #[default]
+    Own,
+    In(Arc<dyn SessionStore>),
+    None,
+}
+
+impl SessionIds {
+    /// Gives the store to a configuration that has tickets and no store of another kind.
+    pub(super) fn put_into(self, resumption: &mut ServerResumption) {
+        if resumption.tickets.is_none() || resumption.store.is_some() {
+            return;
+        }
+        let store: Arc<dyn SessionStore> = match self {
+            Self::Own => Arc::new(MemoryStore::new(limits::DEFAULT_SESSION_IDS)),
+            Self::In(store) => store,
+            Self::None => return,
+        };
+        resumption.store = Some(Policy::Here(store));
+        resumption.only_session_ids = true;
+    }
+}
 
 impl ServerConfigBuilder {
     /// Seals sessions into tickets with these keys. Default: keys of this configuration's own, changed
@@ -23,6 +51,28 @@ impl ServerConfigBuilder {
     pub fn without_tickets(mut self) -> Self {
         self.default_tickets = false;
         self.resumption.tickets = None;
+        self
+    }
+
+    /// Keeps sessions of TLS 1.2 in this store for clients that take no tickets (curl, Erlang,
+    /// Bouncy Castle), which resume them by their session id. Clients that take tickets get
+    /// tickets, and TLS 1.3 leaves nothing here. A session whose client showed more than 8 KB of
+    /// certificates is not kept. Default: a [`MemoryStore`] of this configuration's own with room
+    /// for 4,096 sessions, some 5 MB. RFC 5246 7.3, RFC 5077 3.4
+    ///
+    /// Configurations that share ticket keys can share a store, and then share its room. It is
+    /// used beside tickets only: not [without them](Self::without_tickets), nor with a
+    /// [session store](Self::session_store), which has all sessions.
+    #[must_use]
+    pub fn session_ids(mut self, store: Arc<dyn SessionStore>) -> Self {
+        self.session_ids = SessionIds::In(store);
+        self
+    }
+
+    /// Clients of TLS 1.2 that take no tickets are not resumed, and no session is kept here.
+    #[must_use]
+    pub fn without_session_ids(mut self) -> Self {
+        self.session_ids = SessionIds::None;
         self
     }
 

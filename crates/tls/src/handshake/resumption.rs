@@ -53,7 +53,8 @@ pub(crate) async fn find(
         };
         return Ok(session.map(found));
     }
-    let (session, is_stored) = match &resumption.store {
+    let store = resumption.store.as_ref().filter(|_| !single_use || resumption.stores_tickets());
+    let (session, is_stored) = match store {
         None => (None, false),
         // One that may be used once is looked at here and taken by `claim`.
         Some(Policy::Here(store)) => (store.get_session(name, now), true),
@@ -193,7 +194,8 @@ pub(crate) fn issue(
     name: Option<Name>,
     facts: &mut Facts,
 ) -> Option<Vec<u8>> {
-    let Some(store) = &config.resumption.store else { return seal(config, session) };
+    let store = config.resumption.store.as_ref().filter(|_| config.resumption.stores_tickets());
+    let Some(store) = store else { return seal(config, session) };
     let name = name?;
     match store {
         Policy::Here(store) => {
@@ -242,11 +244,12 @@ pub(crate) fn forget_on_alert(
     stored.map_or(Ok(()), |stored| flow.forget_on_alert(stored))
 }
 
-/// Seconds for which what is handed out now can be used.
-pub(crate) fn lifetime(config: &ServerConfig) -> u32 {
+/// Seconds for which a session that is handed out now can be used, sealed in a ticket or in the
+/// store.
+pub(crate) fn lifetime(config: &ServerConfig, is_sealed: bool) -> u32 {
     let resumption = &config.resumption;
     let sealed = || resumption.tickets.as_ref().map_or(0, |tickets| tickets.lifetime());
     // Seven days at most. RFC 9846 4.7.1
-    let lifetime = if resumption.store.is_some() { resumption.lifetime } else { sealed() };
+    let lifetime = if is_sealed { sealed() } else { resumption.lifetime };
     lifetime.min(604_800)
 }

@@ -88,6 +88,14 @@ pub(crate) const MIN_RECORD_SIZE_LIMIT: u16 = 64;
 /// 2^16 bytes that all extensions have room for, and a hello without room connects to nobody.
 pub(crate) const MAX_KEPT_TICKET: usize = 1 << 15;
 
+/// Sessions under an id of TLS 1.2 that a server keeps without being told how many: some 5 MB if
+/// no client shows a certificate.
+pub(crate) const DEFAULT_SESSION_IDS: usize = 4096;
+
+/// The longest chain of a client's certificates, in bytes, in a session that is kept under such an
+/// id. A client with a longer one is not resumed by id.
+pub(crate) const MAX_CHAIN_UNDER_AN_ID: usize = 1 << 13;
+
 /// The longest body of a handshake message, by its type. A peer cannot make us hold more.
 pub(crate) fn message_body(kind: HandshakeType) -> usize {
     match kind {

@@ -48,6 +48,7 @@ mod saved;
 mod secrets;
 mod server_sessions;
 mod session_binding;
+mod session_ids;
 mod signatures;
 mod sizes;
 mod staples;

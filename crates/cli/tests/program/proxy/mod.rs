@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Leaf, Outcome, connect, run, tercel};
+use crate::support::{Folder, Leaf, Outcome, connect, openssl_resumes, run, tercel};
 
 /// Longer than anything here takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -198,6 +198,21 @@ fn one_line_serves_and_is_watched() {
     }
     proxy.signal("-TERM");
     assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
+}
+
+/// RFC 5246 7.3
+#[test]
+fn clients_that_take_no_tickets_are_resumed_by_session_id() {
+    let folder = folder();
+    let to = backend("x");
+    for (more, expected) in [("", 5), ("session_ids = 0", 0), ("tickets = \"off\"", 0)] {
+        let text = format!("{}[resumption]\n{more}\n", configuration(&folder, to, ""));
+        let file = folder.write("proxy.toml", text);
+        let proxy = Proxy::start(&["--config", &file]);
+        let address = proxy.address("listener");
+        let Some(resumed) = openssl_resumes(&address, &["-no_ticket"]) else { return };
+        assert_eq!(resumed, expected, "{more}");
+    }
 }
 
 #[test]

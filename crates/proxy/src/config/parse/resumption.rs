@@ -17,12 +17,16 @@ pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
     let lifetime = keys.seconds("ticket_lifetime", 60.0, 604_800.0)?;
     let sessions = keys.word("sessions", &[("none", false), ("shared", true)])?;
     let sessions = sessions.unwrap_or(false);
+    let session_ids = keys.whole("session_ids", 0, 10_000_000)?;
     let guard = keys.word("guard", &[("own", false), ("shared", true)])?;
     let capacity = keys.whole("guard_capacity", 1000, 100_000_000)?.unwrap_or(1_000_000);
     let freshness_window = keys.whole("freshness_window", 2, 60)?.unwrap_or(60);
     let name = keys.string("fleet")?;
     let store = store(keys.table("store")?)?;
     keys.finish()?;
+    if tickets == Tickets::Off && session_ids.is_some() {
+        return Err(keys.fault("session_ids", "are kept beside tickets only"));
+    }
     if tickets != Tickets::Shared && file.is_some() {
         return Err(keys.fault("ticket_keys", "is only for tickets = \"shared\""));
     }
@@ -56,12 +60,14 @@ pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
         freshness_window,
         store,
     });
+    let session_ids = usize::try_from(session_ids.unwrap_or(16_384)).unwrap_or(usize::MAX);
     let guard_capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
     let own_guard_is_meant = guard == Some(false);
     Ok(Resumption {
         tickets,
         shared_guard,
         own_guard_is_meant,
+        session_ids,
         guard_capacity,
         freshness_window,
         fleet,

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use pki_types::CertificateDer;
 use tercel_crypto::Secret;
 use tercel_wire::{
     ClientHello, CompressionMethod, EcPointFormat, HandshakeMessage, HandshakeType, List,
@@ -30,6 +31,7 @@ use crate::handshake::{client_session, resumption};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, VerifyData};
+use crate::record::limits;
 use crate::session::client_store::ClientSessionKey;
 use crate::session::credential_id::CredentialId;
 use crate::session::server_value::ServerSession;
@@ -208,10 +210,11 @@ pub(crate) fn of_server(
     main: &MainSecret12,
     facts: &Facts,
     credential: &CredentialId,
+    is_sealed: bool,
 ) -> Session {
     let mut session = resumption::template(config, suite, facts, Some(credential), None);
     session.secret = Secret::new(main.as_bytes());
-    session.lifetime = resumption::lifetime(config);
+    session.lifetime = resumption::lifetime(config, is_sealed);
     session
 }
 
@@ -240,7 +243,7 @@ pub(crate) fn made(
     credential: &CredentialId,
     id: [u8; 32],
 ) -> ([u8; 32], Option<ServerSession>) {
-    let session = of_server(config, suite, main, facts, credential);
+    let session = of_server(config, suite, main, facts, credential, false);
     if let Some(Policy::Ask) = &config.resumption.store {
         resumption::leave(&id, &session, facts);
         return (id, None);
@@ -256,7 +259,16 @@ pub(crate) fn keep(
 ) -> Result<(), Error> {
     let value = session.as_ref().map(ServerSession::inner);
     resumption::forget_on_alert(flow, config, value, &id)?;
-    if let (Some(Policy::Here(store)), Some(session)) = (&config.resumption.store, session) {
+    // How much memory such a store takes is told by the number of its sessions.
+    let too_large = config.resumption.only_session_ids
+        && session.as_ref().is_some_and(|session| {
+            let length = |der: &CertificateDer<'_>| der.len();
+            let chain = &session.inner().peer_chain;
+            chain.iter().map(length).sum::<usize>() > limits::MAX_CHAIN_UNDER_AN_ID
+        });
+    if let (Some(Policy::Here(store)), Some(session), false) =
+        (&config.resumption.store, session, too_large)
+    {
         let expires = session.inner().expires();
         store.put_session(&id, session, expires);
     }

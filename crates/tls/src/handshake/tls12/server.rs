@@ -102,7 +102,7 @@ pub(crate) fn finish(
                 Some(resumption::made(config, suite, &main, &mut facts, credential, id))
             }
             NewSession::Ticket => {
-                let session = resumption::of_server(config, suite, &main, &facts, credential);
+                let session = resumption::of_server(config, suite, &main, &facts, credential, true);
                 resumption::send_ticket(flow, config, &session, &mut transcript)?;
                 None
             }

@@ -34,7 +34,7 @@ pub(super) struct ForTicket {
 impl Fresh {
     /// One call for all of them: the generator costs by the call.
     pub(super) fn draw(config: &ServerConfig, tickets: u8) -> Result<Self, Error> {
-        let named = config.resumption.store.is_some();
+        let named = config.resumption.stores_tickets();
         let wanted = usize::from(tickets.min(MAX_TICKETS)).saturating_mul(each(named));
         let mut room = [0_u8; RANDOM + MAX_TICKETS as usize * (AGE_ADD + NAME)];
         let drawn = room.get_mut(..RANDOM.saturating_add(wanted)).ok_or(Local::Encode)?;

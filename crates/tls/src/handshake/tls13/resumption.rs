@@ -199,7 +199,7 @@ pub(crate) fn tickets_to_send(
     let resumption = &config.resumption;
     let ours = if facts.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
     // What a client keeps for us it may have more of; room in a store is not for everyone to take.
-    let most = if ours == 0 || resumption.store.is_some() { ours } else { MAX_TICKETS };
+    let most = if ours == 0 || resumption.stores_tickets() { ours } else { MAX_TICKETS };
     // What the client asks for, no more than we would give at most. RFC 9149 3
     match hello.extensions.ticket_request {
         Some(request) if facts.resumed => request.resumption_count.min(most),
@@ -218,7 +218,7 @@ pub(crate) fn send_tickets(
     facts: &mut Facts,
 ) -> Result<(), Error> {
     let resumption = &config.resumption;
-    template.lifetime = resumption::lifetime(config);
+    template.lifetime = resumption::lifetime(config, !resumption.stores_tickets());
     template.max_early_data =
         if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();

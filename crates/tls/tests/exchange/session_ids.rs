@@ -1,0 +1,143 @@
+//! Session ids of TLS 1.2 beside tickets: a client that takes tickets gets one, another an id. RFC
+//! 5246 7.3, RFC 5077 3.4
+//!
+//! Must not know: how a store keeps sessions. Next: `server_sessions.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tercel::pki_types::UnixTime;
+use tercel::wire::{HandshakeMessage, ProtocolVersion, ServerHello};
+use tercel::{
+    AcceptAnyPeer, ClientAuth, ClientConfig, Credential, MemoryStore, Policy, ServerConfig,
+    SessionStore,
+};
+
+use crate::identity::{Kind, NAME, client, server};
+use crate::pair::{Pair, first_message};
+
+const TLS12: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2];
+
+/// How a server named the session: whether by an id, and whether it promised a ticket.
+fn named(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (bool, bool) {
+    let mut named = None;
+    let tap = |sent: &mut Vec<u8>| {
+        named.get_or_insert_with(|| {
+            let body = first_message(sent);
+            let hello = ServerHello::parse(&body).unwrap();
+            (!hello.session_id_echo.is_empty(), hello.extensions.session_ticket.is_some())
+        });
+    };
+    Pair::new(client, server, NAME).tap_to_client(tap).connect().unwrap().talk();
+    named.unwrap()
+}
+
+#[test]
+fn by_default_clients_get_what_they_take() {
+    let takes_tickets = client().versions(TLS12).build().unwrap();
+    let takes_none = client().versions(TLS12).without_resumption().build().unwrap();
+    let by_default = server().build().unwrap();
+    assert_eq!(named(&takes_tickets, &by_default), (false, true));
+    assert_eq!(named(&takes_none, &by_default), (true, false));
+
+    let tickets_only = server().without_session_ids().build().unwrap();
+    assert_eq!(named(&takes_tickets, &tickets_only), (false, true));
+    assert_eq!(named(&takes_none, &tickets_only), (false, false));
+    let nothing = server().without_tickets().build().unwrap();
+    assert_eq!(named(&takes_none, &nothing), (false, false));
+}
+
+/// Counts what is put, and what is asked for.
+struct Counted {
+    store: MemoryStore,
+    put: AtomicUsize,
+    asked: AtomicUsize,
+}
+
+impl Counted {
+    fn new() -> Arc<Self> {
+        let (put, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { store: MemoryStore::new(100), put, asked })
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.put.load(Ordering::Relaxed), self.asked.load(Ordering::Relaxed))
+    }
+}
+
+impl SessionStore for Counted {
+    fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
+        self.put.fetch_add(1, Ordering::Relaxed);
+        self.store.put(id, session, expires);
+    }
+
+    fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.store.take(id, now)
+    }
+
+    fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.store.get(id, now)
+    }
+
+    fn remove(&self, id: &[u8]) {
+        self.store.remove(id);
+    }
+}
+
+#[test]
+fn a_session_is_resumed_by_its_id_where_there_are_tickets_too() {
+    let store = Counted::new();
+    let shared = Policy::Here(Arc::clone(&store) as Arc<dyn SessionStore>);
+    let ids_only = server().without_tickets().session_store(shared).build().unwrap();
+    let both = server().session_ids(Arc::clone(&store) as _).build().unwrap();
+    // Our client takes a ticket where there is one, so its session comes from a server that has
+    // none.
+    let client = client().versions(TLS12).build().unwrap();
+    Pair::new(&client, &ids_only, NAME).connect().unwrap().talk();
+    for _ in 0..2 {
+        let mut ends = Pair::new(&client, &both, NAME).connect().unwrap();
+        assert!(ends.server.connection.facts.resumed && ends.client.connection.facts.resumed);
+        ends.talk();
+    }
+}
+
+#[test]
+fn tickets_leave_the_store_of_ids_alone() {
+    for version in [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2] {
+        let store = Counted::new();
+        let server = server().session_ids(Arc::clone(&store) as _).build().unwrap();
+        let client = client().versions(&[version]).build().unwrap();
+        for resumed in [false, true, true] {
+            let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+            assert_eq!(ends.server.connection.facts.resumed, resumed, "{version:?}");
+            ends.talk();
+        }
+        assert_eq!(store.counts(), (0, 0), "{version:?}");
+    }
+}
+
+/// Nobody chose how much room there is for them.
+#[test]
+fn long_chains_of_clients_are_not_kept_under_an_id() {
+    for (length, kept) in [(1, 1), (40, 0)] {
+        let store = Counted::new();
+        let server = server()
+            .client_verifier(ClientAuth::Required, Policy::Here(Arc::new(AcceptAnyPeer)))
+            .session_ids(Arc::clone(&store) as _)
+            .build()
+            .unwrap();
+        let (chain, key) = crate::identity::leaf(Kind::P256, &[NAME]);
+        let chain = std::iter::repeat_n(chain, length).flatten().collect();
+        let key = tercel::pki_types::PrivateKeyDer::Pkcs8(key.into());
+        let client = client()
+            .versions(TLS12)
+            .without_resumption()
+            .credential(Credential::new(chain, &key).unwrap())
+            .build()
+            .unwrap();
+        Pair::new(&client, &server, NAME).connect().unwrap().talk();
+        assert_eq!(store.counts(), (kept, 0), "a chain of {length}");
+    }
+}
