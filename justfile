@@ -80,7 +80,7 @@ bogo-table LIST RESULTS:
 bogo-deviations DIR:
     tools/bogo-deviations.sh {{ quote(DIR) }}
 
-# Other TLS programs against ours, both ways, and the rustls peer.
+# Other TLS programs against ours, both ways, and the peers over rustls.
 interop *FLAGS="": (peers "")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
@@ -102,6 +102,8 @@ faults *FLAGS="":
 
 [private]
 peers FEATURES:
+    # Features are united within a build, and these exclude each other.
+    cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} --no-default-features --features as-it-comes
     cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} {{ FEATURES }}
 
 # Tercel and other libraries measured side by side: `just lab --quick`; lab/README.md says how.

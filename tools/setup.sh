@@ -13,6 +13,16 @@ packages=(
     "python3 python3"
     "nodejs node"
     "default-jdk-headless javac"
+    "libnss3-tools tstclnt"
+    "libwolfssl-dev /usr/include/wolfssl/ssl.h"
+    "libmbedtls-dev /usr/include/mbedtls/ssl.h"
+    "botan botan"
+    "erlang-base erl"
+    "erlang-ssl /usr/lib/erlang/lib/ssl-*/ebin/ssl.beam"
+    "ruby ruby"
+    "libio-socket-ssl-perl /usr/share/perl5/IO/Socket/SSL.pm"
+    "php-cli php"
+    "chromium chromium"
     "valgrind valgrind"
     "qemu-user qemu-aarch64"
     "redis-server redis-server"
@@ -31,7 +41,7 @@ packages=(
 missing=()
 for entry in "${packages[@]}"; do
     read -r package program <<<"$entry"
-    command -v "$program" >/dev/null || [ -e "$program" ] || missing+=("$package")
+    command -v "$program" >/dev/null || compgen -G "$program" >/dev/null || missing+=("$package")
 done
 
 if [ "${#missing[@]}" -gt 0 ]; then

@@ -255,6 +255,10 @@ impl Authority {
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(if leaf.expired { 2021 } else { 2045 }, 1, 1);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        if pair.algorithm() == &PKCS_RSA_SHA256 {
+            // NSS asks for it in every RSA certificate.
+            params.key_usages.push(KeyUsagePurpose::KeyEncipherment);
+        }
         params.extended_key_usages = vec![leaf.usage.clone()];
         params.use_authority_key_identifier_extension = true;
         let certificate = params.signed_by(pair, &self.issuer)?;

@@ -2,6 +2,7 @@
 // in src/programs/driver.rs.
 
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetAddress;
@@ -67,21 +68,23 @@ public class Peer {
         parameters.setNeedClientAuth(options.containsKey("client-ca"));
         limit(parameters);
         listener.setSSLParameters(parameters);
-        int connections = Integer.parseInt(options.getOrDefault("connections", "1"));
-        for (int i = 0; i < connections; i++) {
+        while (true) {
             try (SSLSocket socket = (SSLSocket) listener.accept()) {
                 long start = System.currentTimeMillis();
                 socket.startHandshake();
                 tell(socket, start);
                 copy(socket.getInputStream(), socket.getOutputStream());
+            } catch (IOException refused) {
+                System.err.println(refused);
             }
         }
     }
 
     private static void connect() throws Exception {
         SSLContext context = context(options.get("ca"));
-        if (options.containsKey("feature")) {
-            connectFirst(context);
+        int connections = Integer.parseInt(options.getOrDefault("connections", "1"));
+        for (int i = 1; i < connections; i++) {
+            sayAndHear(context);
         }
         SSLSocket socket = connected(context);
         Thread writer = new Thread(() -> {
@@ -101,12 +104,13 @@ public class Peer {
         }
     }
 
-    /** The connection whose session the next one resumes. A line is echoed so that tickets have arrived. */
-    private static void connectFirst(SSLContext context) throws Exception {
+    /** A connection whose session the next one resumes. A line is echoed so that tickets have arrived. */
+    private static void sayAndHear(SSLContext context) throws Exception {
         byte[] words = {'0', '1', '2', '3', '\n'};
         try (SSLSocket socket = connected(context)) {
             socket.getOutputStream().write(words);
-            socket.getInputStream().readNBytes(words.length);
+            System.out.write(socket.getInputStream().readNBytes(words.length));
+            System.out.flush();
         }
         // Sessions are told apart by their milliseconds.
         Thread.sleep(20);
@@ -128,10 +132,8 @@ public class Peer {
 
     /** A session older than its connection was resumed; JSSE has no other word for it. */
     private static void tell(SSLSocket socket, long start) {
-        if (options.containsKey("feature")) {
-            boolean resumed = socket.getSession().getCreationTime() < start;
-            System.err.println("resumed " + (resumed ? "yes" : "no"));
-        }
+        boolean resumed = socket.getSession().getCreationTime() < start;
+        System.err.println("resumed " + (resumed ? "yes" : "no"));
     }
 
     private static void copy(InputStream from, OutputStream to) throws Exception {

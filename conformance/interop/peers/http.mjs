@@ -1,9 +1,10 @@
-// One request over HTTP by Node's own clients: PORT NAME ROOTS 1.2|1.3 1|2, prints the protocol and the body.
+// Requests over HTTP by Node's own clients, each on a connection that comes with the session of the one before:
+// PORT NAME ROOTS 1.2|1.3 1|2 COUNT, prints the protocol, whether the session was resumed, and the body.
 import { readFileSync } from "node:fs";
 import https from "node:https";
 import http2 from "node:http2";
 
-const [port, name, roots, version, protocol] = process.argv.slice(2);
+const [port, name, roots, version, protocol, count] = process.argv.slice(2);
 const terms = {
   ca: readFileSync(roots),
   host: "127.0.0.1",
@@ -13,13 +14,19 @@ const terms = {
   maxVersion: `TLSv${version}`,
 };
 
-function print(shown, stream, done) {
+let left = Number(count);
+next();
+
+function next(session) {
+  if (left-- > 0) protocol === "2" ? ask2(session) : ask1(session);
+}
+
+function print(shown, socket, stream) {
   let body = "";
   stream.setEncoding("utf8");
   stream.on("data", (piece) => (body += piece));
   stream.on("end", () => {
-    process.stdout.write(`${shown} ${body}`);
-    done();
+    process.stdout.write(`${shown} resumed ${socket.isSessionReused() ? "yes" : "no"} ${body}`);
   });
 }
 
@@ -28,16 +35,30 @@ function fail(error) {
   process.exit(1);
 }
 
-if (protocol === "2") {
-  const session = http2.connect(`https://${name}:${port}`, terms);
-  session.on("error", fail);
-  const stream = session.request({ ":path": "/node" });
-  stream.on("error", fail);
-  print("HTTP/2.0", stream, () => session.close());
-  stream.end();
-} else {
-  const request = https.request({ ...terms, path: "/node", agent: false }, (response) => {
-    print(`HTTP/${response.httpVersion}`, response, () => {});
+function ask2(session) {
+  const connection = http2.connect(`https://${name}:${port}`, { ...terms, session });
+  connection.on("error", fail);
+  connection.once("connect", (_, socket) => {
+    // In TLS 1.2 it is there already.
+    session = socket.getSession() ?? session;
+    socket.on("session", (newest) => (session = newest));
+    const stream = connection.request({ ":path": "/node" });
+    stream.on("error", fail);
+    print("HTTP/2.0", socket, stream);
+    stream.on("end", () => connection.close());
+    stream.end();
+  });
+  connection.on("close", () => next(session));
+}
+
+function ask1(session) {
+  const settings = { ...terms, session, path: "/node", agent: false };
+  const request = https.request(settings, (response) => {
+    print(`HTTP/${response.httpVersion}`, response.socket, response);
+  });
+  request.on("socket", (socket) => {
+    socket.on("session", (newest) => (session = newest));
+    socket.on("close", () => next(session));
   });
   request.on("error", fail);
   request.end();

@@ -19,7 +19,12 @@ def serve():
     context.verify_mode = ssl.CERT_REQUIRED
     context.post_handshake_auth = True
     listener = socket.create_server(("127.0.0.1", int(port)))
-    with context.wrap_socket(listener.accept()[0], server_side=True) as connection:
+    while True:
+        serve_one(context, listener.accept()[0])
+
+
+def serve_one(context, plain):
+    with context.wrap_socket(plain, server_side=True) as connection:
         asked = False
         while data := connection.recv(16384):
             connection.sendall(data)

@@ -22,7 +22,7 @@ const stateful = ["resume-1.2-id", "resume-1.3-stateful"].includes(options.featu
 switch (positionals[0]) {
   case "abilities": abilities(); break;
   case "serve": serve(); break;
-  case "connect": options.feature ? connectTwice() : connect(); break;
+  case "connect": sayAndHear(Number(options.connections ?? 1)); break;
   default: fail(new Error("say abilities, serve or connect"));
 }
 
@@ -45,12 +45,9 @@ function serve() {
     settings.requestCert = true;
     settings.rejectUnauthorized = true;
   }
-  let left = Number(options.connections ?? 1);
   const server = tls.createServer(settings, (socket) => {
-    left -= 1;
-    if (left === 0) server.close();
     tell(socket);
-    socket.on("error", fail);
+    socket.on("error", complain);
     socket.pipe(socket);
   });
   if (stateful) {
@@ -61,20 +58,20 @@ function serve() {
     });
     server.on("resumeSession", (id, done) => done(null, sessions.get(id.toString("hex")) ?? null));
   }
-  server.on("tlsClientError", fail);
+  server.on("tlsClientError", complain);
   server.on("error", fail);
   server.listen(Number(options.port), "127.0.0.1");
 }
 
 // The session that the next connection resumes. A line is echoed so that tickets have arrived.
-function connectTwice() {
-  let session;
-  const socket = tls.connect(target());
+function sayAndHear(connections, session) {
+  if (connections === 1) return connect(session);
+  const socket = tls.connect({ ...target(), session });
   socket.on("error", fail);
   socket.on("session", (newest) => { session = newest; });
   socket.on("secureConnect", () => { tell(socket); socket.write("0123\n"); });
-  socket.on("data", () => socket.end());
-  socket.on("close", () => connect(session));
+  socket.on("data", (data) => { process.stdout.write(data); socket.end(); });
+  socket.on("close", () => sayAndHear(connections - 1, session));
 }
 
 function connect(session) {
@@ -88,7 +85,7 @@ function connect(session) {
 }
 
 function tell(socket) {
-  if (options.feature) console.error("resumed", socket.isSessionReused() ? "yes" : "no");
+  console.error("resumed", socket.isSessionReused() ? "yes" : "no");
 }
 
 function target() {
@@ -125,7 +122,11 @@ function opensslName(suite) {
     .replace("POLY1305_SHA256", "POLY1305").replaceAll("_", "-");
 }
 
-function fail(error) {
+function complain(error) {
   console.error(error.message);
+}
+
+function fail(error) {
+  complain(error);
   process.exit(1);
 }

@@ -48,21 +48,26 @@ def serve(options):
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(options.client_ca)
     listener = socket.create_server(("127.0.0.1", options.port))
-    for _ in range(options.connections):
-        with context.wrap_socket(listener.accept()[0], server_side=True) as connection:
-            tell(connection, options)
-            while data := connection.recv(16384):
-                connection.sendall(data)
-            connection.unwrap()
+    while True:
+        try:
+            with context.wrap_socket(listener.accept()[0], server_side=True) as connection:
+                tell(connection)
+                while data := connection.recv(16384):
+                    connection.sendall(data)
+                connection.unwrap()
+        except OSError as error:
+            print(error, file=sys.stderr, flush=True)
 
 
 def connect(options):
     context = prepare(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), options)
     context.load_verify_locations(options.ca)
-    session = first_session(context, options) if options.feature else None
+    session = None
+    for _ in range(1, options.connections):
+        session = next_session(context, options, session)
     plain = socket.create_connection(("127.0.0.1", options.port))
     with context.wrap_socket(plain, server_hostname=options.name, session=session) as connection:
-        tell(connection, options)
+        tell(connection)
         # One thread does both directions, because the module does not promise that two may.
         connection.setblocking(False)
         while True:
@@ -77,13 +82,14 @@ def connect(options):
         connection.unwrap()
 
 
-def first_session(context, options):
+def next_session(context, options, session):
     """What the next connection resumes. A line is echoed so that tickets have arrived."""
     plain = socket.create_connection(("127.0.0.1", options.port))
-    with context.wrap_socket(plain, server_hostname=options.name) as connection:
-        tell(connection, options)
+    with context.wrap_socket(plain, server_hostname=options.name, session=session) as connection:
+        tell(connection)
         connection.sendall(b"0123\n")
         while data := connection.recv(16384):
+            os.write(1, data)
             if data.endswith(b"\n"):
                 break
         session = connection.session
@@ -91,9 +97,8 @@ def first_session(context, options):
     return session
 
 
-def tell(connection, options):
-    if options.feature:
-        print("resumed", "yes" if connection.session_reused else "no", file=sys.stderr, flush=True)
+def tell(connection):
+    print("resumed", "yes" if connection.session_reused else "no", file=sys.stderr, flush=True)
 
 
 def receive_available(connection):

@@ -21,6 +21,8 @@ pub(crate) enum Role {
 pub(crate) enum LimitedBy {
     Peer,
     Subject,
+    /// Nobody's: both keep their defaults.
+    Neither,
 }
 
 /// The client certificate of a cell.
@@ -171,21 +173,27 @@ pub(crate) const MATTERS: [&str; 6] = [
 
 /// All cells of a subject and a peer with these abilities.
 pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
-    let roles: &[Role] = if peer.serves { &[Role::Serve, Role::Connect] } else { &[Role::Serve] };
+    let roles = [(Role::Serve, peer.connects), (Role::Connect, peer.serves)];
     let peer = &Abilities { groups: shared(&subject.groups, &peer.groups), ..peer.clone() };
     let mut cells = Vec::new();
-    for &role in roles {
-        for version in Version::ALL {
+    for (role, _) in roles.into_iter().filter(|(_, possible)| *possible) {
+        for &version in &peer.versions {
             let keys = peer.keys.iter().filter(|&&key| usable(key, version, peer));
             cells.extend(keys.map(|&key| Cell::plain(role, version, key)));
             cells.push(subject_limited(role, version));
             cells.extend(pairs(peer, role, version));
-            cells.extend(client_certificates(role, version));
+            cells.extend(client_certificates(peer, role, version));
             cells.extend(small_records(subject, peer, role, version));
         }
-        cells.push(Cell { by_address: true, ..Cell::plain(role, Version::Tls13, Key::P256) });
+        // The newest version that both speak.
+        let Some(&newest) = peer.versions.last() else { continue };
+        let plain = Cell::plain(role, newest, Key::P256);
+        cells.push(Cell { limited_by: LimitedBy::Neither, ..plain.clone() });
+        if role == Role::Connect || peer.checks_addresses {
+            cells.push(Cell { by_address: true, ..plain });
+        }
         cells.extend(retry(peer, role));
-        cells.extend(refusals(role));
+        cells.extend(refusals(peer, role));
     }
     cells
 }
@@ -209,8 +217,9 @@ fn subject_limited(role: Role, version: Version) -> Cell {
 /// Each suite and each group once, side by side: as many cells as the longer list has lines.
 fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
     let suites: Vec<_> = suites(version).collect();
-    let groups: Vec<_> =
-        peer.groups.iter().filter(|group| version == Version::Tls13 || !group.hybrid).collect();
+    let of_tls12 = peer.groups_tls12.as_ref().filter(|_| version == Version::Tls12);
+    let known = of_tls12.unwrap_or(&peer.groups).iter();
+    let groups: Vec<_> = known.filter(|group| version == Version::Tls13 || !group.hybrid).collect();
     let (mut rsa_groups, mut cells) = (groups.iter().cycle(), Vec::new());
     for line in 0..suites.len().max(groups.len()) {
         let suite = suites[line % suites.len()];
@@ -225,8 +234,9 @@ fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
                 _ => groups.iter().find(|group| group.name == "secp256r1").unwrap_or(&group),
             };
         }
-        let limited_by =
-            if peer.can_limit(suite, group) { LimitedBy::Peer } else { LimitedBy::Subject };
+        let as_server = role == Role::Connect && version == Version::Tls12;
+        let possible = peer.can_limit(suite, group) && (!as_server || peer.limits_server_group);
+        let limited_by = if possible { LimitedBy::Peer } else { LimitedBy::Subject };
         cells.push(Cell {
             suite: Some(suite),
             group: Some(group),
@@ -237,11 +247,20 @@ fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
     cells
 }
 
-fn client_certificates(role: Role, version: Version) -> Vec<Cell> {
+fn client_certificates(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
+    let possible = match role {
+        Role::Serve => peer.shows_certificate,
+        Role::Connect => peer.asks_certificate,
+    };
+    if !possible {
+        return Vec::new();
+    }
     let plain = |key| Cell::plain(role, version, key);
+    let alike = role == Role::Connect && version == Version::Tls12 && !peer.asks_other_keys;
+    let [first, second] = if alike { [Key::P256, Key::Rsa2048] } else { [Key::Rsa2048, Key::P256] };
     let mut cells = vec![
-        Cell { client: Client::Certified(Key::Rsa2048), ..plain(Key::P256) },
-        Cell { client: Client::Certified(Key::P256), ..plain(Key::Rsa2048) },
+        Cell { client: Client::Certified(first), ..plain(Key::P256) },
+        Cell { client: Client::Certified(second), ..plain(Key::Rsa2048) },
     ];
     if role == Role::Serve {
         cells.push(Cell { client: Client::Declined, ..plain(Key::P256) });
@@ -275,7 +294,8 @@ fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
     };
     // The last of the classic ones: secp521r1, where the peer has it.
     let group = *peer.groups.iter().rfind(|group| !group.hybrid)?;
-    let possible = role == Role::Serve || peer.limits_group;
+    let possible =
+        (role == Role::Serve || peer.limits_group) && peer.versions.contains(&Version::Tls13);
     possible.then(|| Cell {
         group: Some(group),
         limited_by,
@@ -285,12 +305,18 @@ fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
 }
 
 /// Every fault, the versions in turn; those whose course differs by version in both.
-fn refusals(role: Role) -> Vec<Cell> {
+fn refusals(peer: &Abilities, role: Role) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (line, fault) in Fault::ALL.into_iter().enumerate() {
         let turn = (line + usize::from(role == Role::Serve)) % 2;
+        let only = peer.versions.len() == 1;
         for version in Version::ALL {
-            if fault == Fault::NoClientCertificate
+            let peers = if fault == Fault::NoCommonVersion { version.other() } else { version };
+            if !peer.versions.contains(&peers) || !can_refuse(peer, role, fault) {
+                continue;
+            }
+            if only
+                || fault == Fault::NoClientCertificate
                 || fault == Fault::NoCommonVersion
                 || version == Version::ALL[turn]
             {
@@ -299,6 +325,18 @@ fn refusals(role: Role) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// Whether the peer has what the fault takes.
+fn can_refuse(peer: &Abilities, role: Role, fault: Fault) -> bool {
+    match (fault, role) {
+        (Fault::Expired | Fault::OtherName | Fault::UnknownAuthority, Role::Serve) => peer.verifies,
+        (Fault::UnknownClientAuthority, Role::Serve) => peer.shows_certificate,
+        (Fault::NoClientCertificate | Fault::UnknownClientAuthority, Role::Connect) => {
+            peer.asks_certificate
+        }
+        _ => true,
+    }
 }
 
 impl fmt::Display for Cell {
@@ -324,8 +362,10 @@ impl fmt::Display for Cell {
         if self.retry {
             f.write_str(" retry")?;
         }
-        if self.limited_by == LimitedBy::Subject {
-            f.write_str(" limited-here")?;
+        match self.limited_by {
+            LimitedBy::Peer => {}
+            LimitedBy::Subject => f.write_str(" limited-here")?,
+            LimitedBy::Neither => f.write_str(" defaults")?,
         }
         if let Some(fault) = self.fault {
             write!(f, " refused-{}", fault.name())?;

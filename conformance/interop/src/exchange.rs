@@ -7,7 +7,6 @@ mod judge;
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use crate::cells::Role;
 use crate::features::{Feature, FeatureCell, Owner, Update};
 use crate::programs::{ClientAuth, Connect, Extra, Limits, Program, Serve, early_file};
 use crate::relay::Relay;
-use crate::run::{LIMIT, Setting};
+use crate::run::{LIMIT, Setting, request};
 use crate::terms::Key;
 use tercel_harness::pki::SERVER_NAME;
 use tercel_harness::ports::free_port;
@@ -27,6 +26,8 @@ use tercel_harness::process::{Process, last_words};
 const WORDS: usize = 64 * 64;
 /// Less than the record size limit, because gnutls-cli drops what is beyond its own.
 const FEW_WORDS: usize = 64 * 7;
+/// The file that holds what is echoed, for programs that fetch or give files instead.
+const WORDS_FILE: &str = "words.txt";
 /// What is sent early, at most what the servers are told to accept.
 const EARLY_WORDS: usize = 64 * 5;
 /// More than the step of a clock of seconds.
@@ -71,13 +72,11 @@ impl<'a> Exchange<'a> {
             Role::Serve => (subject, peer),
             Role::Connect => (peer, subject),
         };
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let scratch = setting.files.join(format!("feature-{number}"));
-        fs::create_dir(&scratch)?;
+        let scratch = setting.scratch()?;
         fs::write(early_file(&scratch), early_words(setting))?;
-        let strangers = cell.feature == Feature::ForgottenEarlyData;
-        let count = if strangers { cell.feature.connections() } else { 1 };
+        fs::write(scratch.join(WORDS_FILE), &setting.payload[..WORDS])?;
+        // In turn, so that no connection meets the server that gave the newest session.
+        let count = if cell.feature == Feature::ForgottenEarlyData { 2 } else { 1 };
         let ports = (0..count).map(|_| free_port()).collect::<Result<Vec<_>>>()?;
         let mut exchange = Self {
             cell,
@@ -87,9 +86,7 @@ impl<'a> Exchange<'a> {
             servers: Vec::new(),
             answered_here: false,
             clients: Vec::new(),
-            relay: Relay::start(
-                ports.iter().copied().cycle().take(cell.feature.connections()).collect(),
-            )?,
+            relay: Relay::start(ports.clone())?,
             scratch,
             deadline: Instant::now() + LIMIT,
         };
@@ -113,11 +110,10 @@ impl<'a> Exchange<'a> {
             limits: limits(self.cell, self.cell.role == Role::Connect),
             client_auth: if asks_client(feature) { ClientAuth::Required } else { ClientAuth::None },
             client_roots: self.setting.pki.client_roots(),
-            files: None,
+            files: self.client_program.abilities().fetches.then_some(&self.scratch),
+            scratch: &self.scratch,
             extra: Some(Extra {
                 feature,
-                scratch: &self.scratch,
-                again: false,
                 peer_key: (feature == Feature::RawKey(Owner::Client))
                     .then_some(shown_by_client.as_path()),
             }),
@@ -130,18 +126,46 @@ impl<'a> Exchange<'a> {
     /// Every connection with all that is said on it.
     fn carry(&mut self) -> Result<()> {
         let feature = self.cell.feature;
-        let together = feature.returns() && self.client_program.reconnects_itself();
-        let runs = if together { 1 } else { feature.connections() };
-        for run in 0..runs {
+        for run in 0..self.client_program.returns().runs() {
             let client = self.client(run > 0)?;
             self.clients.push(client);
+            if self.client_program.abilities().fetches {
+                self.fetch()?;
+                continue;
+            }
+            if self.server_program.abilities().serves_files {
+                self.ask()?;
+                continue;
+            }
             self.echo(0)?;
             if let Feature::KeyUpdate(update) = feature {
                 self.update_keys(update)?;
                 self.echo(1)?;
             }
             self.end_client()?;
+            if run == 0 && !feature.returns() {
+                // A resumed connection need not show the feature, and may write its trace over the first one's.
+                self.judge_marks()?;
+            }
         }
+        Ok(())
+    }
+
+    /// The client fetches the words on each connection.
+    fn fetch(&mut self) -> Result<()> {
+        self.end_client()?;
+        let words = self.setting.payload[..WORDS].repeat(self.client_program.returns().each());
+        ensure!(self.newest().output().bytes() == words, "not the words were fetched");
+        Ok(())
+    }
+
+    /// The client asks a server that gives files for the words.
+    fn ask(&mut self) -> Result<()> {
+        let words = self.setting.payload[..WORDS].to_vec();
+        self.newest().give(&request(&self.scratch.join(WORDS_FILE)));
+        self.wait("the server to end the connection", Self::client_ended)?;
+        self.end_client()?;
+        ensure!(self.newest().output().bytes().ends_with(&words), "the words did not come");
         Ok(())
     }
 
@@ -155,11 +179,12 @@ impl<'a> Exchange<'a> {
                 roots: self.setting.pki.server_roots(),
                 credential: asks_client(feature).then(|| self.setting.pki.client(Key::P256)),
                 limits: limits(self.cell, self.cell.role == Role::Serve),
-                fetch: "",
+                fetch: WORDS_FILE,
+                scratch: &self.scratch,
+                again,
+                refused: false,
                 extra: Some(Extra {
                     feature,
-                    scratch: &self.scratch,
-                    again,
                     peer_key: (feature == Feature::RawKey(Owner::Server))
                         .then_some(shown_by_server.as_path()),
                 }),
@@ -229,13 +254,15 @@ impl<'a> Exchange<'a> {
     }
 
     fn said_on_wire(&self, by_client: bool) -> usize {
-        let said = if by_client { self.relay.client_said(0) } else { self.relay.server_said(0) };
+        let newest = self.relay.connections().max(1) - 1;
+        let said =
+            if by_client { self.relay.client_said(newest) } else { self.relay.server_said(newest) };
         said.len()
     }
 
     /// The one of the newest connection.
     fn server(&self) -> &Process {
-        &self.servers[(self.relay.connections().max(1) - 1).min(self.servers.len() - 1)]
+        &self.servers[(self.relay.connections().max(1) - 1) % self.servers.len()]
     }
 
     /// The standard output of all servers.

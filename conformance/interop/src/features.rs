@@ -11,14 +11,14 @@ use crate::terms::Version;
 /// One feature of the protocol, with the part in it that can differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Feature {
-    /// The second connection resumes the first one's session.
+    /// Every connection but the first resumes the session of the one before.
     Resumption(Sessions),
-    /// The second connection's early data is accepted.
+    /// Early data of every connection but the first is accepted.
     EarlyData,
-    /// The second connection's session is resumed and its early data rejected, because of a retry.
+    /// Every session but the first is resumed and its early data rejected, because of a retry.
     RejectedEarlyData,
-    /// The second connection meets another server, which cannot open the ticket: there is neither
-    /// resumption nor early data.
+    /// Each connection meets another server than the one before, which cannot open the ticket: there is
+    /// neither resumption nor early data.
     ForgottenEarlyData,
     KeyUpdate(Update),
     /// The server's certificate is compressed. RFC 8879
@@ -152,12 +152,7 @@ impl Feature {
         }
     }
 
-    /// How many connections it takes to see it.
-    pub(crate) fn connections(self) -> usize {
-        if self.returns() { 2 } else { 1 }
-    }
-
-    /// Whether the client comes back with the session of its first connection.
+    /// Whether it is seen on connections that come back with the session of the one before.
     pub(crate) fn returns(self) -> bool {
         matches!(self, Self::Resumption(_)) || self.has_early_data()
     }

@@ -1,6 +1,6 @@
 //! Authentication after the handshake (RFC 9846 4.7.2): cells, command lines and judgement.
 //!
-//! Apart from the other cells because each takes a conversation: data, a request for the client's
+//! Apart from the other cells because each takes a conversation, three times with the same server: data, a request for the client's
 //! certificate, more data. As a server, `tercel serve --client-auth later` asks after the first data; of the
 //! others, `s_server` asks when it is given `c`, `gnutls-serv` when the client says `**REAUTH**`, and
 //! `peers/late_auth.py` after the first data. Next: `run.rs`, the same without a conversation.
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use crate::cells::Role;
-use crate::programs::{BUILT_OPENSSL, find, python};
+use crate::programs::{BUILT_OPENSSL, CONNECTIONS, find, python};
 use crate::relay::Relay;
 use crate::run::Setting;
 use crate::terms::Key;
@@ -125,10 +125,18 @@ impl LateCell {
         let mut parties = Parties {
             server: Process::start(programs.server(port)?)?,
             client: Process::start(programs.client(relay.port())?)?,
+            turn: 1,
             deadline: Instant::now() + LIMIT,
         };
-        let verdict = parties.converse(self);
-        verdict.map_err(|error| error.context(parties.quotes()))
+        loop {
+            let verdict = parties.converse(self);
+            verdict.map_err(|error| error.context(parties.quotes()))?;
+            if parties.turn == CONNECTIONS {
+                return Ok(());
+            }
+            parties.client = Process::start(programs.client(relay.port())?)?;
+            parties.turn += 1;
+        }
     }
 }
 
@@ -155,7 +163,7 @@ impl Programs<'_> {
             (Role::Connect, Peer::OpenSsl | Peer::BuiltOpenSsl) => {
                 command = Command::new(&self.openssl);
                 command.arg("s_server").arg("-accept").arg(format!("127.0.0.1:{port}"));
-                command.args(["-naccept", "1", "-verify_return_error", "-CAfile"]).arg(roots);
+                command.args(["-verify_return_error", "-CAfile"]).arg(roots);
                 command.arg("-cert").arg(&own.certificate).arg("-cert_chain").arg(&own.certificate);
                 command.arg("-key").arg(own.key);
             }
@@ -229,6 +237,8 @@ impl Programs<'_> {
 struct Parties {
     server: Process,
     client: Process,
+    /// Which connection it is, from 1. What the server says is of all so far.
+    turn: usize,
     deadline: Instant,
 }
 
@@ -247,7 +257,8 @@ impl Parties {
         if openssl_serves {
             self.server.give(b"c\n");
             self.wait("s_server to say that it asked", |parties| {
-                parties.server.output().text().contains("SSL_do_handshake -> 1")
+                let said = parties.server.output().text();
+                said.matches("SSL_do_handshake -> 1").count() >= parties.turn
             })?;
         }
         if gnutls_serves {
@@ -269,7 +280,7 @@ impl Parties {
         // Each server speaks of the client, but gnutls-serv, which would not have answered without.
         if !gnutls_serves {
             self.wait("the server to say who the client is", |parties| {
-                parties.server.complaints().text().contains(CLIENT)
+                parties.server.complaints().text().matches(CLIENT).count() >= parties.turn
             })?;
         }
         self.wait_for_client()?;
@@ -284,7 +295,8 @@ impl Parties {
     fn expect_words(&mut self, words: &[u8], harness_echoes: bool) -> Result<()> {
         if harness_echoes {
             self.wait("the server to show the words", |parties| {
-                contains(&parties.server.output().bytes(), words)
+                let shown = parties.server.output().bytes();
+                shown.windows(words.len()).filter(|shown| *shown == words).count() >= parties.turn
             })?;
             self.server.give(words);
         }
@@ -298,7 +310,8 @@ impl Parties {
             parties.client.complaints().text().contains("certificate required")
         })?;
         self.wait("the server to say why", |parties| {
-            parties.server.complaints().text().contains("the client showed no certificate")
+            let said = parties.server.complaints().text();
+            said.matches("the client showed no certificate").count() >= parties.turn
         })?;
         self.client.end_input();
         self.wait_for_client()?;

@@ -39,7 +39,7 @@ mod terms;
 use cells::{Cell, Role};
 use features::{Feature, FeatureCell};
 use matrix::Matrix;
-use programs::{BUILT_OPENSSL, Curl, Driver, GnuTls, OpenSsl, Program, Tercel};
+use programs::{BUILT_OPENSSL, Botan, Curl, Driver, GnuTls, Nss, OpenSsl, Program, Tercel};
 use run::Setting;
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::pki::Pki;
@@ -50,7 +50,8 @@ use tercel_harness::program;
 const MINIMUM: usize = 547 + 16 + 16;
 
 /// The drivers of `conformance/peers`, as their programs are called.
-const BUILT_PEERS: [&str; 4] = ["peer-rustls", "peer-boring", "peer-s2n", BUILT_OPENSSL];
+const BUILT_PEERS: [&str; 6] =
+    ["peer-rustls", "peer-rustls-plain", "peer-reqwest", "peer-boring", "peer-s2n", BUILT_OPENSSL];
 
 /// Interoperability runs of Tercel against other TLS programs.
 #[derive(Parser, Debug)]
@@ -91,7 +92,12 @@ fn main() -> Result<ExitCode> {
             // What a stand-in can do, its own files do not say.
             let roles: &[Role] =
                 if subject.explains() { &[Role::Serve, Role::Connect] } else { &[] };
-            let features = roles.iter().flat_map(|&role| {
+            let peers = peer.abilities();
+            let possible = |role: &&Role| match role {
+                Role::Serve => peers.connects,
+                Role::Connect => peers.serves,
+            };
+            let features = roles.iter().filter(possible).flat_map(|&role| {
                 let features = peer.features(role).into_iter();
                 features.map(move |feature| Kind::Feature(FeatureCell { role, feature }))
             });
@@ -294,6 +300,14 @@ fn peers(folder: &Path, built: Option<&Path>) -> Vec<Box<dyn Program>> {
         Box::new(Driver::python(folder)),
         Box::new(Driver::node(folder)),
         Box::new(Driver::java(folder)),
+        Box::new(Nss::find(folder)),
+        Box::new(Driver::wolfssl(folder)),
+        Box::new(Driver::mbedtls(folder)),
+        Box::new(Botan::find()),
+        Box::new(Driver::erlang(folder)),
+        Box::new(Driver::ruby(folder)),
+        Box::new(Driver::perl(folder)),
+        Box::new(Driver::php(folder)),
     ];
     if let Some(built) = built {
         for name in BUILT_PEERS {

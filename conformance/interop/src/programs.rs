@@ -14,15 +14,19 @@ use crate::terms::{Group, Key, Suite, Version, classic_groups};
 use tercel_harness::pki::Credential;
 pub(crate) use tercel_harness::program::find;
 
+mod botan;
 mod curl;
 mod driver;
 mod gnutls;
+mod nss;
 mod openssl;
 mod tercel;
 
+pub(crate) use botan::Botan;
 pub(crate) use curl::Curl;
 pub(crate) use driver::{Driver, build_go, python};
 pub(crate) use gnutls::GnuTls;
+pub(crate) use nss::Nss;
 pub(crate) use openssl::OpenSsl;
 pub(crate) use tercel::Tercel;
 
@@ -46,19 +50,25 @@ pub(crate) trait Program: Sync {
         Vec::new()
     }
 
-    /// As a client it makes the connection that is resumed itself, before the one that carries data.
-    fn reconnects_itself(&self) -> bool {
-        false
+    /// How its client makes the three connections of a cell.
+    fn returns(&self) -> Returns {
+        Returns::Runs
     }
 
-    /// What it has told of each of its connections, in their order: whether a session was resumed.
-    fn resumptions(&self, _serves: bool, _said: &str) -> Vec<bool> {
+    /// What it has told of each of its connections, in their order: whether a session was resumed;
+    /// `None` if it never tells.
+    fn resumptions(&self, _serves: bool, _said: &str) -> Option<Vec<bool>> {
+        None
+    }
+
+    /// For each connection with early data that it speaks of, whether it was accepted.
+    fn early_data(&self, _serves: bool, _said: &str) -> Vec<bool> {
         Vec::new()
     }
 
-    /// Whether it has told that early data was accepted, or that it was not; `None` if neither.
-    fn early_data(&self, _serves: bool, _said: &str) -> Option<bool> {
-        None
+    /// Whether it speaks of early data that was not accepted.
+    fn tells_rejected_early_data(&self, _serves: bool) -> bool {
+        true
     }
 
     /// Whether it sends again by itself what a server did not accept early.
@@ -79,6 +89,53 @@ pub(crate) trait Program: Sync {
     /// What must appear in what it says, or in the trace it leaves, if the feature was used.
     fn marks(&self, _serves: bool, _feature: Feature) -> Vec<Mark> {
         Vec::new()
+    }
+}
+
+/// The least number of connections of a cell. What a client remembers of the first one (a session, the
+/// group that a server asked for) changes the second; what that one brought changes the third.
+pub(crate) const CONNECTIONS: usize = 3;
+
+/// What a driver sends, and hears, on each connection before the last.
+pub(crate) const FIRST_WORDS: &[u8] = b"0123\n";
+
+/// How a client makes the connections of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Returns {
+    /// One run makes one connection. What it remembers, if anything, is in a file.
+    Runs,
+    /// One run makes two connections and is silent on the first.
+    Pairs,
+    /// One run makes all connections and carries [`FIRST_WORDS`], or the fetched file, on each before the last.
+    Itself,
+}
+
+impl Returns {
+    /// How many connections one run makes.
+    pub(crate) fn each(self) -> usize {
+        match self {
+            Self::Runs => 1,
+            Self::Pairs => 2,
+            Self::Itself => CONNECTIONS,
+        }
+    }
+
+    /// How many runs make enough connections.
+    pub(crate) fn runs(self) -> usize {
+        CONNECTIONS.div_ceil(self.each())
+    }
+
+    /// How many connections these runs make.
+    pub(crate) fn connections(self) -> usize {
+        self.runs() * self.each()
+    }
+
+    /// Whether the client remembers the connection before this one, counted from 0.
+    pub(crate) fn is_return(self, connection: usize) -> bool {
+        match self {
+            Self::Pairs => connection % 2 == 1,
+            Self::Runs | Self::Itself => connection > 0,
+        }
     }
 }
 
@@ -112,11 +169,37 @@ fn resumptions_by(said: &str, connection: &str, resumed: &str) -> Vec<bool> {
 #[derive(Clone, Debug)]
 pub(crate) struct Abilities {
     pub(crate) present: bool,
+    pub(crate) connects: bool,
     pub(crate) serves: bool,
     /// The client is given a file by HTTP, because it cannot echo.
     pub(crate) fetches: bool,
+    /// The server gives files by HTTP, because it cannot echo.
+    pub(crate) serves_files: bool,
+    pub(crate) versions: Vec<Version>,
+    /// The versions in which its client resumes sessions without being told to.
+    pub(crate) resumes: Vec<Version>,
+    /// The versions in which its server gives sessions without being told to.
+    pub(crate) gives_sessions: Vec<Version>,
+    /// The client writes words of its own to the standard output.
+    pub(crate) chatty: bool,
+    /// The client goes no further with a server whose certificate is not good.
+    pub(crate) verifies: bool,
+    /// The client can tell whether the certificate is for an address.
+    pub(crate) checks_addresses: bool,
+    /// Its server resumes sessions of TLS 1.2 in which the client showed a certificate.
+    pub(crate) keeps_certified: bool,
+    /// Its server of TLS 1.2 takes clients whose key is not of the server's kind.
+    pub(crate) asks_other_keys: bool,
+    /// Its server of TLS 1.2 can be limited to a group, if `limits_group`.
+    pub(crate) limits_server_group: bool,
+    /// The client has an option for a certificate of its own.
+    pub(crate) shows_certificate: bool,
+    /// The server has an option to ask for a client's certificate.
+    pub(crate) asks_certificate: bool,
     pub(crate) keys: Vec<Key>,
     pub(crate) groups: Vec<&'static Group>,
+    /// Where it speaks TLS 1.2 only, if that makes a difference.
+    pub(crate) groups_tls12: Option<Vec<&'static Group>>,
     pub(crate) limits_group: bool,
     pub(crate) limits_hybrid: bool,
     pub(crate) limits_suite_tls12: bool,
@@ -145,10 +228,24 @@ impl Abilities {
     pub(crate) fn usual(present: bool) -> Self {
         Self {
             present,
+            connects: true,
             serves: true,
             fetches: false,
+            serves_files: false,
+            versions: Version::ALL.to_vec(),
+            resumes: Version::ALL.to_vec(),
+            gives_sessions: Version::ALL.to_vec(),
+            chatty: false,
+            verifies: true,
+            checks_addresses: true,
+            keeps_certified: true,
+            asks_other_keys: true,
+            limits_server_group: true,
+            shows_certificate: true,
+            asks_certificate: true,
             keys: Key::COMMON.to_vec(),
             groups: classic_groups(),
+            groups_tls12: None,
             limits_group: true,
             limits_hybrid: true,
             limits_suite_tls12: true,
@@ -197,6 +294,8 @@ pub(crate) struct Serve<'a> {
     pub(crate) client_roots: PathBuf,
     /// Serve the files of this folder by HTTP instead of echoing.
     pub(crate) files: Option<&'a Path>,
+    /// A folder of the cell's own.
+    pub(crate) scratch: &'a Path,
     pub(crate) extra: Option<Extra<'a>>,
 }
 
@@ -204,10 +303,6 @@ pub(crate) struct Serve<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extra<'a> {
     pub(crate) feature: Feature,
-    /// A folder of the cell's own.
-    pub(crate) scratch: &'a Path,
-    /// Client: there was a connection before, by a run of the same program.
-    pub(crate) again: bool,
     /// The other side's public key, where that is all there is of it.
     pub(crate) peer_key: Option<&'a Path>,
 }
@@ -232,6 +327,12 @@ pub(crate) struct Connect<'a> {
     pub(crate) limits: Limits,
     /// The path to fetch, for a program that does not echo.
     pub(crate) fetch: &'a str,
+    /// A folder of the cell's own, where a program may keep what it remembers.
+    pub(crate) scratch: &'a Path,
+    /// A run of the same program made a connection before.
+    pub(crate) again: bool,
+    /// The connection is to be refused, so that there will be no session.
+    pub(crate) refused: bool,
     pub(crate) extra: Option<Extra<'a>>,
 }
 

@@ -1,5 +1,8 @@
 //! HTTP clients of others through `tercel proxy`: curl, Go, Node, `openssl s_time`, Chromium.
 //!
+//! Each comes three times in one process and resumes, but that of HTTP/2 that would stay on its connection: curl
+//! then comes in three processes, and Chromium asks three times on the one that it has.
+//!
 //! The backend speaks HTTP/1.1 and HTTP/2 in the clear and says which it was asked by; which version of TLS was
 //! spoken is what the terminator has counted. This module must not know what handshakes look like.
 //! Next: conformance/harness for how the terminator is started.
@@ -15,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, Version as Http};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tercel_harness::pki::{Authority, Key, Leaf, SERVER_NAME};
@@ -26,7 +29,7 @@ use tercel_harness::proxy::{Proxy, Terms};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::programs::{build_go, find};
+use crate::programs::{CONNECTIONS, build_go, find};
 use crate::terms::Version;
 
 /// The line of the matrix.
@@ -41,7 +44,19 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What is on the page.
 const PAGE: &str = "through the terminator";
 
-/// One client, once.
+/// What a browser is sent to, so that it asks for the page as often as the others.
+const THRICE: &str = "thrice";
+
+/// The page that does so. A browser shows what a page has become when it has loaded.
+const ASKS_AGAIN: &str = "<script>for (let i = 0; i < 3; i++) {
+    const request = new XMLHttpRequest();
+    request.open('GET', '/page-' + i, false);
+    request.send();
+    document.write(request.responseText);
+}</script>
+";
+
+/// One client, and what it speaks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProxiedCell {
     pub(crate) client: Client,
@@ -75,8 +90,9 @@ pub(crate) fn cells() -> Vec<ProxiedCell> {
         for client in [Client::SecondOfNew, Client::SecondOfReused] {
             cells.push(ProxiedCell { client, version, http: 1 });
         }
-        // It speaks HTTP/2 to whoever does.
-        cells.push(ProxiedCell { client: Client::Chromium, version, http: 2 });
+        for http in [1, 2] {
+            cells.push(ProxiedCell { client: Client::Chromium, version, http });
+        }
     }
     cells
 }
@@ -173,7 +189,60 @@ impl ProxiedCell {
     /// The error says what was wrong and quotes the program.
     pub(crate) fn run(self, place: &Place) -> Result<()> {
         let before = counted(place, self.version)?;
+        let resumed_before = resumed(place, self.version)?;
         let others_before = counted(place, self.version.other())?;
+        let mut said = String::new();
+        let once = self.returns() || self.client == Client::SecondOfNew;
+        for _ in 0..if once { 1 } else { CONNECTIONS } {
+            said += &self.say(place)?;
+        }
+        let quote = || {
+            let lines: Vec<_> = said.lines().rev().take(4).collect();
+            lines.join(" | ")
+        };
+        match self.client {
+            Client::SecondOfNew | Client::SecondOfReused => {
+                let bytes = said.contains("bytes read per connection");
+                ensure!(bytes, "no connections are reported: {}", quote());
+                ensure!(!said.contains(" 0 bytes read"), "nothing was read: {}", quote());
+            }
+            _ => {
+                let spoken = if self.http == 2 { "HTTP/2" } else { "HTTP/1.1" };
+                let pages = said.matches(PAGE).count();
+                ensure!(pages >= CONNECTIONS, "{pages} pages: {}", quote());
+                ensure!(said.contains(spoken), "not over {spoken}: {}", quote());
+            }
+        }
+        let made = counted(place, self.version)? - before;
+        let expected = if self.stays() { 1.0 } else { CONNECTIONS as f64 };
+        ensure!(made >= expected, "{made} handshakes of TLS {}", self.version);
+        let again = resumed(place, self.version)? - resumed_before;
+        // In TLS 1.2 curl resumes by session id only, and here there are tickets.
+        let forgets = self.client == Client::Curl && self.version == Version::Tls12;
+        let resumes = self.returns() && !self.stays() && !forgets;
+        let expected = if resumes { expected - 1.0 } else { 0.0 };
+        ensure!(again >= expected, "{again} of {made} sessions were resumed: {}", quote());
+        let others = counted(place, self.version.other())? - others_before;
+        ensure!(others == 0.0, "{others} handshakes of the other version");
+        Ok(())
+    }
+
+    /// Whether one process makes all connections and keeps sessions, or asks thrice on one connection.
+    fn returns(self) -> bool {
+        match self.client {
+            Client::Curl => self.http == 1,
+            Client::SecondOfNew => false,
+            _ => true,
+        }
+    }
+
+    /// Whether one connection serves for all that is asked.
+    fn stays(self) -> bool {
+        self.client == Client::Chromium && self.http == 2
+    }
+
+    /// Runs the program once and gives what it said.
+    fn say(self, place: &Place) -> Result<String> {
         let mut process = Process::start(self.command(place).context("the program is gone")?)?;
         process.end_input();
         let ended = process.wait(LIMIT);
@@ -186,22 +255,7 @@ impl ProxiedCell {
         };
         let status = ended.with_context(quote)?;
         ensure!(status.success(), "{status}: {}", quote());
-        match self.client {
-            Client::SecondOfNew | Client::SecondOfReused => {
-                let bytes = said.contains("bytes read per connection");
-                ensure!(bytes, "no connections are reported: {}", quote());
-                ensure!(!said.contains(" 0 bytes read"), "nothing was read: {}", quote());
-            }
-            _ => {
-                let spoken = if self.http == 2 { "HTTP/2" } else { "HTTP/1.1" };
-                let page = said.contains(PAGE) && said.contains(spoken);
-                ensure!(page, "not the page over {spoken}: {}", quote());
-            }
-        }
-        ensure!(counted(place, self.version)? > before, "no handshake of TLS {}", self.version);
-        let others = counted(place, self.version.other())? - others_before;
-        ensure!(others == 0.0, "{others} handshakes of the other version");
-        Ok(())
+        Ok(said)
     }
 
     fn command(self, place: &Place) -> Option<Command> {
@@ -214,15 +268,20 @@ impl ProxiedCell {
                 command.args(["--silent", "--show-error", "--max-time", "10", "--ipv4"]);
                 command.arg(if self.http == 2 { "--http2" } else { "--http1.1" });
                 command.arg(format!("--tlsv{version}")).args(["--tls-max", &version]);
-                command.arg("--cacert").arg(roots).arg(url);
+                command.arg("--cacert").arg(roots);
+                if self.http == 1 {
+                    // Or it would ask for the next page on the same connection.
+                    command.args(["--header", "Connection: close", &url, &url]);
+                }
+                command.arg(url);
             }
             Client::Go => {
                 command.args([&place.address.to_string(), SERVER_NAME]).arg(roots);
-                command.args([&version, &self.http.to_string()]);
+                command.args([&version, &self.http.to_string(), &CONNECTIONS.to_string()]);
             }
             Client::Node => {
                 command.arg(place.file("http.mjs")).args([&port, SERVER_NAME]).arg(roots);
-                command.args([&version, &self.http.to_string()]);
+                command.args([&version, &self.http.to_string(), &CONNECTIONS.to_string()]);
             }
             Client::SecondOfNew | Client::SecondOfReused => {
                 command.args(["s_time", "-connect", &place.address.to_string(), "-time", "1"]);
@@ -234,12 +293,17 @@ impl ProxiedCell {
             Client::Chromium => {
                 command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--mute-audio"]);
                 command.args(["--disable-background-networking", "--no-first-run"]);
+                command.args(["--disable-component-update", "--disable-sync", "--disable-quic"]);
+                if self.http == 1 {
+                    command.arg("--disable-http2");
+                }
                 // Of our certificates it knows nothing; which are good is for other cells to say.
                 command.arg("--ignore-certificate-errors");
                 command.arg(format!("--ssl-version-min=tls{version}"));
                 command.arg(format!("--ssl-version-max=tls{version}"));
-                command.arg(format!("--user-data-dir={}", place.file("chromium").display()));
-                command.arg("--dump-dom").arg(url);
+                let own = format!("chromium-{version}-{}", self.http);
+                command.arg(format!("--user-data-dir={}", place.file(&own).display()));
+                command.arg("--dump-dom").arg(url + THRICE);
             }
         }
         Some(command)
@@ -252,12 +316,24 @@ fn counted(place: &Place, version: Version) -> Result<f64> {
     Ok(place.proxy.metrics()?.sum("tercel_handshakes_total", &labels))
 }
 
+/// How many of them resumed a session.
+fn resumed(place: &Place, version: Version) -> Result<f64> {
+    let labels = [("version", &*version.to_string()), ("outcome", "resumed")];
+    Ok(place.proxy.metrics()?.sum("tercel_handshakes_total", &labels))
+}
+
 async fn serve(listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(async move {
             let service = service_fn(|request: Request<Incoming>| async move {
-                let page = format!("<p>{PAGE}, {:?}</p>\n", request.version());
-                let answer = Response::builder().header("content-type", "text/html");
+                let mut page = format!("<p>{PAGE}, {:?}</p>\n", request.version());
+                if request.uri().path().ends_with(THRICE) {
+                    page = ASKS_AGAIN.to_owned();
+                }
+                let mut answer = Response::builder().header("content-type", "text/html");
+                if request.version() < Http::HTTP_2 {
+                    answer = answer.header("connection", "close");
+                }
                 answer.body(Full::new(Bytes::from(page)))
             });
             let builder = auto::Builder::new(TokioExecutor::new());

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::cells::Role;
-use crate::programs::{self, BUILT_OPENSSL};
+use crate::programs::{self, BUILT_OPENSSL, CONNECTIONS};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Process;
 
@@ -37,7 +37,7 @@ enum Matter {
     UnknownName,
 }
 
-/// One run.
+/// One run, of three connections to one server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PskCell {
     role: Role,
@@ -129,11 +129,13 @@ impl PskCell {
     pub(crate) fn run(self, tercel: &Path, folder: &Path, built: Option<&Path>) -> Result<()> {
         let program = self.program(built).context("the program is gone")?;
         let port = free_port()?;
-        let (server, client) = match self.role {
-            Role::Serve => (self.tercel_serves(tercel, port), self.peer_connects(&program, port)),
-            Role::Connect => {
-                (self.peer_serves(&program, port, folder)?, self.tercel_connects(tercel, port))
-            }
+        let server = match self.role {
+            Role::Serve => self.tercel_serves(tercel, port),
+            Role::Connect => self.peer_serves(&program, port, folder)?,
+        };
+        let client = || match self.role {
+            Role::Serve => self.peer_connects(&program, port),
+            Role::Connect => self.tercel_connects(tercel, port),
         };
         let deadline = Instant::now() + LIMIT;
         let server = Process::start(server)?;
@@ -141,15 +143,24 @@ impl PskCell {
             ["listening on", "ACCEPT"].iter().any(|word| said(&server).contains(word))
         })
         .context("the server does not listen")?;
-        let mut client = Process::start(client)?;
-        client.give(format!("{LINE}\n").as_bytes());
-        self.judge(&server, &mut client, deadline).map_err(|error| {
-            let quotes = format!("server: {}\nclient: {}\n", said(&server), said(&client));
-            error.context(quotes)
-        })
+        for turn in 1..=CONNECTIONS {
+            let mut client = Process::start(client())?;
+            client.give(format!("{LINE}\n").as_bytes());
+            self.judge(&server, &mut client, turn, deadline).map_err(|error| {
+                let quotes = format!("server: {}\nclient: {}\n", said(&server), said(&client));
+                error.context(quotes)
+            })?;
+        }
+        Ok(())
     }
 
-    fn judge(self, server: &Process, client: &mut Process, deadline: Instant) -> Result<()> {
+    fn judge(
+        self,
+        server: &Process,
+        client: &mut Process,
+        turn: usize,
+        deadline: Instant,
+    ) -> Result<()> {
         let echo: String = match (self.role, self.peer) {
             (Role::Connect, Peer::OpenSsl | Peer::BuiltOpenSsl) => LINE.chars().rev().collect(),
             _ => LINE.to_owned(),
@@ -159,7 +170,10 @@ impl PskCell {
             ensure!(!client.output().text().contains(&echo), "the connection was made");
             let (who, words) = self.refusal();
             let who = if who == Role::Serve { server } else { client };
-            return wait(deadline, || said(who).contains(words)).context("no word of the cause");
+            // The server has spoken of the connections before.
+            let times = if self.refusal().0 == Role::Serve { turn } else { 1 };
+            return wait(deadline, || said(who).matches(words).count() >= times)
+                .context("no word of the cause");
         }
         wait(deadline, || client.output().text().contains(&echo)).context("no echo")?;
         client.end_input();
@@ -167,12 +181,16 @@ impl PskCell {
             Role::Serve => (server, client),
             Role::Connect => (client, server),
         };
+        let (of_tercel, of_peer) = match self.role {
+            Role::Serve => (turn, 1),
+            Role::Connect => (1, turn),
+        };
         for words in self.seen_by_tercel() {
-            wait(deadline, || said(tercel).contains(words))
+            wait(deadline, || said(tercel).matches(words).count() >= of_tercel)
                 .with_context(|| format!("Tercel does not say {words:?}"))?;
         }
         let words = self.seen_by_peer();
-        wait(deadline, || said(peer).contains(words))
+        wait(deadline, || said(peer).matches(words).count() >= of_peer)
             .with_context(|| format!("the peer does not say {words:?}"))
     }
 

@@ -29,7 +29,7 @@ struct Wire {
     from_server: Recording,
 }
 
-/// A relay for some connections; dropping it stops waiting for those that have not come.
+/// A relay for any number of connections, one after the other; dropping it stops waiting for more.
 #[derive(Debug)]
 pub(crate) struct Relay {
     port: u16,
@@ -39,8 +39,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Listens on a free port of 127.0.0.1 and carries one connection to each of these ports, in their
-    /// order.
+    /// Listens on a free port of 127.0.0.1 and carries one connection to each of these ports in turn.
     pub(crate) fn start(server_ports: Vec<u16>) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -51,7 +50,7 @@ impl Relay {
         };
         let (stop, wires) = (relay.stop.clone(), relay.wires.clone());
         thread::spawn(move || {
-            for server_port in server_ports {
+            for server_port in server_ports.into_iter().cycle() {
                 let accept = || listener.accept().ok().map(|(client, _)| client);
                 let Some(client) = until(&stop, accept) else { return };
                 let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, server_port)).ok();

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub struct Peer {
     pub groups: &'static str,
     /// What can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, `record-size`.
     pub limits: &'static str,
-    /// `lacks alerts`, if its server refuses with close_notify.
+    /// More lines of abilities: `lacks`, `versions`, `resumes`, `gives`.
     pub remark: &'static str,
     /// The features its client can show, by the harness's names.
     pub as_client: &'static str,
@@ -51,6 +52,8 @@ pub struct Peer {
     pub accept: Handshake,
     /// The client's handshake.
     pub connect: Handshake,
+    /// All of a client that fetches by HTTP and has no streams to carry anything on.
+    pub fetch: Option<fn(&Options) -> Result<()>>,
 }
 
 /// The options of both ends.
@@ -86,12 +89,15 @@ pub struct Options {
     /// The most plaintext put into one record.
     #[arg(long)]
     pub record_size: Option<usize>,
-    /// How many connections to serve.
+    /// How many connections a client makes.
     #[arg(long, default_value_t = 1)]
     pub connections: usize,
     /// What is to be shown beside a handshake.
     #[arg(long)]
     pub feature: Option<String>,
+    /// What a client that fetches asks for.
+    #[arg(long)]
+    pub fetch: Option<String>,
     /// What to send early when coming back.
     #[arg(long)]
     pub early_data: Option<PathBuf>,
@@ -117,12 +123,6 @@ impl Options {
     /// Whether early data is to be shown.
     pub fn early(&self) -> bool {
         self.feature.as_ref().is_some_and(|name| name.starts_with("early-data"))
-    }
-
-    /// Whether the client comes back with the session of its first connection.
-    fn returns(&self) -> bool {
-        let named = |start| self.feature.as_ref().is_some_and(|name| name.starts_with(start));
-        named("resume-") || named("early-data")
     }
 
     /// The file with the roots a client needs.
@@ -170,46 +170,58 @@ pub fn run(peer: &Peer) -> Result<()> {
         }
         Command::Serve(options) => {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
-            for _ in 0..options.connections {
+            loop {
                 let (tcp, _) = listener.accept()?;
-                tcp.set_nodelay(true)?;
-                let mut tls = (peer.accept)(&options, tcp)?;
-                tell(&options, tls.as_ref());
-                echo(tls.as_mut())?;
+                if let Err(error) = serve(peer, &options, tcp) {
+                    eprintln!("{error:#}");
+                }
             }
-            Ok(())
         }
         Command::Connect(options) => {
-            if options.returns() {
-                // Without what the second connection says early.
-                let first = Options { early_data: None, ..options.clone() };
-                say_and_hear(connected(peer, &first)?.as_mut())?;
+            if let Some(fetch) = peer.fetch {
+                return fetch(&options);
+            }
+            for connection in 1..options.connections {
+                // There is no session yet to send anything early in.
+                let early_data = options.early_data.clone().filter(|_| connection > 1);
+                let early = early_data.as_ref().map(fs::read).transpose()?.unwrap_or_default();
+                let options = Options { early_data, ..options.clone() };
+                say_and_hear(connected(peer, &options)?.as_mut(), early)?;
             }
             carry(connected(peer, &options)?.as_mut())
         }
     }
 }
 
+fn serve(peer: &Peer, options: &Options, tcp: TcpStream) -> Result<()> {
+    tcp.set_nodelay(true)?;
+    let mut tls = (peer.accept)(options, tcp)?;
+    tell(tls.as_ref());
+    echo(tls.as_mut())
+}
+
 fn connected(peer: &Peer, options: &Options) -> Result<Box<dyn Tls>> {
     let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, options.port))?;
     tcp.set_nodelay(true)?;
     let tls = (peer.connect)(options, tcp)?;
-    tell(options, tls.as_ref());
+    tell(tls.as_ref());
     Ok(tls)
 }
 
-fn tell(options: &Options, tls: &dyn Tls) {
-    if let (true, Some(resumed)) = (options.returns(), tls.resumed()) {
+fn tell(tls: &dyn Tls) {
+    if let Some(resumed) = tls.resumed() {
         eprintln!("resumed {}", if resumed { "yes" } else { "no" });
     }
 }
 
-/// The connection whose session the next one resumes. A line is echoed so that tickets have arrived.
-fn say_and_hear(tls: &mut dyn Tls) -> Result<()> {
-    let mut words = *b"0123\n";
-    tls.write_all(&words)?;
+/// A connection before the last. A line is echoed so that tickets have arrived; what was sent early comes first.
+fn say_and_hear(tls: &mut dyn Tls, early: Vec<u8>) -> Result<()> {
+    const WORDS: &[u8] = b"0123\n";
+    tls.write_all(WORDS)?;
     tls.flush()?;
-    tls.read_exact(&mut words)?;
+    let mut heard = [&early, WORDS].concat();
+    tls.read_exact(&mut heard)?;
+    print(&heard)?;
     Ok(tls.close()?)
 }
 

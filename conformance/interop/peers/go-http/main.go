@@ -1,4 +1,5 @@
-// One request over HTTP by Go's own client: peer ADDRESS NAME ROOTS 1.2|1.3 1|2, prints the protocol and the body.
+// Requests over HTTP by Go's own client, each on a connection of its own that finds the sessions of those before:
+// peer ADDRESS NAME ROOTS 1.2|1.3 1|2 COUNT, prints the protocol, whether a session was resumed, and the body.
 package main
 
 import (
@@ -10,34 +11,50 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 )
 
 func main() {
-	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]); err != nil {
+	count, err := strconv.Atoi(os.Args[6])
+	if err == nil {
+		err = run(os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5], count)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(address, name, roots, version, protocol string) error {
+func run(address, name, roots, version, protocol string, count int) error {
 	pem, err := os.ReadFile(roots)
 	if err != nil {
 		return err
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	config := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}
+	sessions := tls.NewLRUClientSessionCache(4)
+	config := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13, ClientSessionCache: sessions}
 	if version == "1.2" {
 		config.MinVersion, config.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	}
-	transport := &http.Transport{
-		TLSClientConfig:   config,
-		ForceAttemptHTTP2: protocol == "2",
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, address)
-		},
+	for i := 0; i < count; i++ {
+		transport := &http.Transport{
+			TLSClientConfig:   config.Clone(),
+			ForceAttemptHTTP2: protocol == "2",
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, address)
+			},
+		}
+		if err := ask(transport, name); err != nil {
+			return err
+		}
+		transport.CloseIdleConnections()
 	}
+	return nil
+}
+
+func ask(transport *http.Transport, name string) error {
 	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
 	response, err := client.Get("https://" + name + "/go")
 	if err != nil {
@@ -48,6 +65,10 @@ func run(address, name, roots, version, protocol string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s %s", response.Proto, body)
+	resumed := "no"
+	if response.TLS.DidResume {
+		resumed = "yes"
+	}
+	fmt.Printf("%s resumed %s %s", response.Proto, resumed, body)
 	return nil
 }

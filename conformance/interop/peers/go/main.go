@@ -36,8 +36,9 @@ func main() {
 	version := options.String("version", "", "1.2 or 1.3")
 	suite := options.String("suite", "", "cipher suite")
 	group := options.String("group", "", "named group")
-	connections := options.Int("connections", 1, "how many to serve")
-	feature := options.String("feature", "", "what is shown beside a handshake")
+	connections := options.Int("connections", 1, "how many a client makes")
+	// Nothing here depends on it.
+	options.String("feature", "", "what is shown beside a handshake")
 	options.Parse(os.Args[2:])
 
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: *name}
@@ -68,14 +69,14 @@ func main() {
 			config.ClientAuth = tls.RequireAndVerifyClientCert
 			config.ClientCAs = roots(*clientCA)
 		}
-		serve(address, config, *connections, *feature != "")
+		serve(address, config)
 	case "connect":
 		config.RootCAs = roots(*ca)
-		if *feature != "" {
-			config.ClientSessionCache = tls.NewLRUClientSessionCache(4)
-			connectFirst(address, config)
+		config.ClientSessionCache = tls.NewLRUClientSessionCache(4)
+		for i := 1; i < *connections; i++ {
+			sayAndHear(address, config)
 		}
-		connect(address, config, *feature != "")
+		connect(address, config)
 	default:
 		log.Fatalf("unknown command %q", os.Args[1])
 	}
@@ -97,42 +98,50 @@ func abilities() {
 	fmt.Println(known)
 }
 
-func serve(address string, config *tls.Config, connections int, tell bool) {
+func serve(address string, config *tls.Config) {
 	listener, err := tls.Listen("tcp", address, config)
 	check(err)
-	for i := 0; i < connections; i++ {
+	for {
 		connection, err := listener.Accept()
 		check(err)
-		if tell {
-			told(connection.(*tls.Conn))
+		if err := echo(connection.(*tls.Conn)); err != nil {
+			log.Print(err)
 		}
-		_, err = io.Copy(connection, connection)
-		check(err)
-		check(connection.Close())
 	}
 }
 
-// connectFirst makes the connection whose session the next one resumes. A line is echoed so that
-// tickets have arrived.
-func connectFirst(address string, config *tls.Config) {
+func echo(connection *tls.Conn) error {
+	defer connection.Close()
+	if err := connection.Handshake(); err != nil {
+		return err
+	}
+	tell(connection)
+	_, err := io.Copy(connection, connection)
+	return err
+}
+
+// sayAndHear makes a connection whose session the next one resumes. A line is echoed so that tickets
+// have arrived.
+func sayAndHear(address string, config *tls.Config) {
 	connection, err := tls.Dial("tcp", address, config)
 	check(err)
-	told(connection)
+	tell(connection)
 	_, err = io.WriteString(connection, firstWords)
 	check(err)
-	_, err = io.ReadFull(connection, make([]byte, len(firstWords)))
+	heard := make([]byte, len(firstWords))
+	_, err = io.ReadFull(connection, heard)
+	check(err)
+	_, err = os.Stdout.Write(heard)
 	check(err)
 	check(connection.Close())
 }
 
 const firstWords = "0123\n"
 
-func connect(address string, config *tls.Config, tell bool) {
+func connect(address string, config *tls.Config) {
 	connection, err := tls.Dial("tcp", address, config)
 	check(err)
-	if tell {
-		told(connection)
-	}
+	tell(connection)
 	go func() {
 		_, err := io.Copy(connection, os.Stdin)
 		check(err)
@@ -142,8 +151,7 @@ func connect(address string, config *tls.Config, tell bool) {
 	check(err)
 }
 
-func told(connection *tls.Conn) {
-	check(connection.Handshake())
+func tell(connection *tls.Conn) {
 	if connection.ConnectionState().DidResume {
 		log.Print("resumed yes")
 	} else {

@@ -1,8 +1,14 @@
 //! `curl`, which fetches the payload by HTTP instead of echoing it.
 
+use std::iter;
 use std::process::Command;
 
-use super::{Abilities, Connect, Program, Serve, Server, find, output_of};
+use super::{
+    Abilities, CONNECTIONS, Connect, Program, Returns, Serve, Server, find, output_of,
+    resumptions_by,
+};
+use crate::cells::Role;
+use crate::features::{Feature, Sessions};
 use crate::terms::{Version, group};
 
 /// The `curl` program; a client only.
@@ -59,7 +65,31 @@ impl Program for Curl {
         if let Some(group) = order.limits.group {
             command.args(["--curves", group.openssl]);
         }
-        command.arg(format!("https://{}:{}/{}", order.name, order.port, order.fetch));
+        // Or it would ask for the next file on the same connection.
+        command.args(["--header", "Connection: close"]);
+        if order.extra.is_some() {
+            command.arg("--verbose");
+        }
+        let url = format!("https://{}:{}/{}", order.name, order.port, order.fetch);
+        command.args(iter::repeat_n(url, CONNECTIONS));
         command
+    }
+
+    fn features(&self, _: Role) -> Vec<Feature> {
+        // It turns the tickets of TLS 1.2 off.
+        Feature::RESUMPTION
+            .into_iter()
+            .filter(|feature| *feature != Feature::Resumption(Sessions::Ticket))
+            .collect()
+    }
+
+    fn returns(&self) -> Returns {
+        Returns::Itself
+    }
+
+    fn resumptions(&self, _: bool, said: &str) -> Option<Vec<bool>> {
+        // Spelled with a hyphen before 8.
+        let said = said.replace("re-using", "reusing");
+        Some(resumptions_by(&said, "* Connected to ", "* SSL reusing session ID"))
     }
 }

@@ -6,8 +6,8 @@
 use std::process::Command;
 
 use super::{
-    Abilities, ClientAuth, Connect, Extra, Limits, Mark, Program, RECORD_LIMIT, RecordSize, Serve,
-    Server, early_file, find, output_of, resumptions_by,
+    Abilities, ClientAuth, Connect, Extra, Limits, Mark, Program, RECORD_LIMIT, RecordSize,
+    Returns, Serve, Server, early_file, find, output_of, resumptions_by,
 };
 use crate::cells::Role;
 use crate::features::{Feature, Owner, Sessions, Update};
@@ -103,7 +103,14 @@ impl Program for GnuTls {
             }
         }
         if let Some(extra) = order.extra {
-            connect_extra(&mut command, extra);
+            connect_extra(&mut command, extra, order);
+        }
+        if !order.refused {
+            command.arg("--resume");
+            if order.limits.version != Some(Version::Tls12) {
+                // It would wait for that after an alert, too.
+                command.arg("--waitresumption");
+            }
         }
         limit(&mut command, order.limits, order.extra);
         command
@@ -131,24 +138,27 @@ impl Program for GnuTls {
         features
     }
 
-    fn reconnects_itself(&self) -> bool {
-        true
+    fn returns(&self) -> Returns {
+        Returns::Pairs
     }
 
-    fn resumptions(&self, serves: bool, said: &str) -> Vec<bool> {
+    fn resumptions(&self, serves: bool, said: &str) -> Option<Vec<bool>> {
         let connection = if serves { "* Accepted connection" } else { "- Description: " };
-        resumptions_by(said, connection, "*** This is a resumed session")
+        Some(resumptions_by(said, connection, "*** This is a resumed session"))
     }
 
-    fn early_data(&self, serves: bool, said: &str) -> Option<bool> {
-        // Of both connections one side says this of the second only.
+    fn early_data(&self, serves: bool, said: &str) -> Vec<bool> {
         let accepted = if serves {
             "early data accepted"
         } else {
             // In EncryptedExtensions; in a ticket it has a length. RFC 9846 4.3.10
             "Parsing extension 'Early Data/42' (0 bytes)"
         };
-        Some(said.contains(accepted))
+        vec![true; said.matches(accepted).count()]
+    }
+
+    fn tells_rejected_early_data(&self, _: bool) -> bool {
+        false
     }
 
     fn repeats_early_data(&self) -> bool {
@@ -198,19 +208,13 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
     }
 }
 
-fn connect_extra(command: &mut Command, extra: Extra<'_>) {
-    if extra.feature.returns() {
-        command.arg("--resume");
-        if extra.feature.version() == Version::Tls13 {
-            command.arg("--waitresumption");
-        }
-    }
+fn connect_extra(command: &mut Command, extra: Extra<'_>, order: &Connect<'_>) {
     match extra.feature {
         Feature::Resumption(Sessions::Id) => {
             command.arg("--noticket");
         }
         Feature::EarlyData | Feature::ForgottenEarlyData => {
-            command.args(["--debug", "4", "--earlydata"]).arg(early_file(extra.scratch));
+            command.args(["--debug", "4", "--earlydata"]).arg(early_file(order.scratch));
         }
         Feature::KeyUpdate(_) => {
             command.arg("--inline-commands");

@@ -65,8 +65,8 @@ impl Program for OpenSsl {
         let mut command = Command::new(&self.program);
         command.arg("s_server").arg("-accept").arg(format!("127.0.0.1:{}", order.port));
         match order.extra {
-            Some(extra) => serve_extra(&mut command, extra),
-            None => _ = command.args(["-quiet", "-naccept", "1"]),
+            Some(extra) => serve_extra(&mut command, extra, order.scratch),
+            None => _ = command.arg("-quiet"),
         }
         present(&mut command, &order.credential);
         match order.client_auth {
@@ -94,10 +94,16 @@ impl Program for OpenSsl {
         let mut command = Command::new(&self.program);
         command.arg("s_client").arg("-connect").arg(format!("127.0.0.1:{}", order.port));
         match order.extra {
-            Some(extra) => connect_extra(&mut command, extra),
+            Some(extra) => connect_extra(&mut command, extra, order),
             // So that only data is written.
             None => _ = command.arg("-quiet"),
         }
+        let session = order.scratch.join("session.pem");
+        // A run that was refused has left none.
+        if order.again && session.exists() {
+            command.arg("-sess_in").arg(&session);
+        }
+        command.arg("-sess_out").arg(session);
         // It shall stop when its input ends.
         command.args(["-no_ign_eof", "-verify_return_error"]);
         command.arg("-CAfile").arg(&order.roots);
@@ -127,17 +133,23 @@ impl Program for OpenSsl {
         features
     }
 
-    fn resumptions(&self, serves: bool, said: &str) -> Vec<bool> {
-        if serves {
+    fn resumptions(&self, serves: bool, said: &str) -> Option<Vec<bool>> {
+        Some(if serves {
             resumptions_by(said, "CIPHER is ", "Reused session-id")
         } else {
             resumptions_by(said, "SSL handshake has read ", "Reused, TLSv1.")
-        }
+        })
     }
 
-    fn early_data(&self, serves: bool, said: &str) -> Option<bool> {
-        let words = if serves { SERVERS_WORDS } else { CLIENTS_WORDS };
-        words.into_iter().find(|(words, _)| said.contains(words)).map(|(_, accepted)| accepted)
+    fn early_data(&self, serves: bool, said: &str) -> Vec<bool> {
+        let accepted = if serves { "Early data received:" } else { "Early data was accepted" };
+        said.lines()
+            .filter_map(|line| match line {
+                _ if line.contains(accepted) => Some(true),
+                _ if line.contains("Early data was rejected") => Some(false),
+                _ => None,
+            })
+            .collect()
     }
 
     fn repeats_early_data(&self) -> bool {
@@ -192,13 +204,7 @@ fn newer_features(program: &Path) -> Vec<Feature> {
     features
 }
 
-const SERVERS_WORDS: [(&str, bool); 2] =
-    [("Early data received:", true), ("Early data was rejected", false)];
-const CLIENTS_WORDS: [(&str, bool); 2] =
-    [("Early data was accepted", true), ("Early data was rejected", false)];
-
-fn serve_extra(command: &mut Command, extra: Extra<'_>) {
-    command.args(["-naccept", &extra.feature.connections().to_string()]);
+fn serve_extra(command: &mut Command, extra: Extra<'_>, scratch: &Path) {
     match extra.feature {
         Feature::Resumption(Sessions::Id | Sessions::Stateful) => {
             command.arg("-no_ticket");
@@ -213,10 +219,10 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
             command.arg("-no_anti_replay");
         }
         Feature::KeyUpdate(_) => {
-            command.args(["-msg", "-msgfile"]).arg(trace(extra.scratch, true));
+            command.args(["-msg", "-msgfile"]).arg(trace(scratch, true));
         }
         Feature::Compression(_) => {
-            command.args(["-cert_comp", "-msg", "-msgfile"]).arg(trace(extra.scratch, true));
+            command.args(["-cert_comp", "-msg", "-msgfile"]).arg(trace(scratch, true));
         }
         Feature::RawKey(Owner::Server) => _ = command.arg("-enable_server_rpk"),
         Feature::RawKey(Owner::Client) => _ = command.arg("-enable_client_rpk"),
@@ -224,22 +230,16 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
     }
 }
 
-fn connect_extra(command: &mut Command, extra: Extra<'_>) {
-    let session = extra.scratch.join("session.pem");
-    if extra.again {
-        command.arg("-sess_in").arg(session);
-        if extra.feature.has_early_data() {
-            command.arg("-early_data").arg(early_file(extra.scratch));
-        }
-    } else if extra.feature.returns() {
-        command.arg("-sess_out").arg(session);
+fn connect_extra(command: &mut Command, extra: Extra<'_>, order: &Connect<'_>) {
+    if order.again && extra.feature.has_early_data() {
+        command.arg("-early_data").arg(early_file(order.scratch));
     }
     match extra.feature {
         Feature::Resumption(Sessions::Id) => {
             command.arg("-no_ticket");
         }
         Feature::KeyUpdate(_) | Feature::Compression(_) => {
-            command.args(["-msg", "-msgfile"]).arg(trace(extra.scratch, false));
+            command.args(["-msg", "-msgfile"]).arg(trace(order.scratch, false));
         }
         Feature::RawKey(Owner::Client) => _ = command.arg("-enable_client_rpk"),
         Feature::RawKey(Owner::Server) => {

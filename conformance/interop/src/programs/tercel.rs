@@ -95,8 +95,9 @@ impl Program for Tercel {
                 command.arg("--key").arg(&credential.key);
             }
         }
+        command.arg("--session-file").arg(order.scratch.join("sessions"));
         if let Some(extra) = order.extra {
-            connect_extra(&mut command, extra);
+            connect_extra(&mut command, extra, order);
         }
         limit(&mut command, order.limits);
         command
@@ -106,29 +107,27 @@ impl Program for Tercel {
         true
     }
 
-    fn resumptions(&self, serves: bool, said: &str) -> Vec<bool> {
+    fn resumptions(&self, serves: bool, said: &str) -> Option<Vec<bool>> {
         if serves {
-            // A line for each connection that came about, in the order in which they ended. The one
-            // before may still wait for its client's end; the wire and the client know the order.
-            let mut told = resumptions_by(said, "  TLS 1.", " resumed");
-            told.sort_unstable();
-            return told;
+            // A line for each connection that came about, in the order in which they ended.
+            return Some(resumptions_by(said, "  TLS 1.", " resumed"));
         }
         let rows = said.lines().filter_map(|line| line.strip_prefix("resumed "));
-        rows.map(|value| value.trim() == "yes").collect()
+        Some(rows.map(|value| value.trim() == "yes").collect())
     }
 
-    fn early_data(&self, serves: bool, said: &str) -> Option<bool> {
+    fn early_data(&self, serves: bool, said: &str) -> Vec<bool> {
         if serves {
-            let (_, what) = said.rsplit_once(" early-data=")?;
-            return Some(!what.starts_with("rejected"));
+            let told = said.split(" early-data=").skip(1);
+            return told.map(|what| !what.starts_with("rejected")).collect();
         }
-        let value = said.lines().rev().find_map(|line| line.strip_prefix("early-data "))?;
-        match value.trim() {
+        let rows = said.lines().filter_map(|line| line.strip_prefix("early-data "));
+        rows.filter_map(|value| match value.trim() {
             "accepted" => Some(true),
             "rejected" => Some(false),
             _ => None,
-        }
+        })
+        .collect()
     }
 
     fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
@@ -171,13 +170,10 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
     }
 }
 
-fn connect_extra(command: &mut Command, extra: Extra<'_>) {
-    if extra.feature.returns() {
-        command.arg("--session-file").arg(extra.scratch.join("sessions"));
-    }
+fn connect_extra(command: &mut Command, extra: Extra<'_>, order: &Connect<'_>) {
     match extra.feature {
-        feature if feature.has_early_data() && extra.again => {
-            command.arg("--early-data").arg(early_file(extra.scratch));
+        feature if feature.has_early_data() && order.again => {
+            command.arg("--early-data").arg(early_file(order.scratch));
         }
         Feature::KeyUpdate(Update::BySubject) => {
             command.arg("--update-key");

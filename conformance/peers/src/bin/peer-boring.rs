@@ -22,11 +22,12 @@ fn main() -> Result<()> {
         // It has secp521r1 too, but not among its defaults.
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768",
         limits: "group hybrid suite1.2",
-        remark: "",
+        remark: "resumes",
         as_client: "certificate-brotli",
         as_server: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless certificate-brotli",
         accept,
         connect,
+        fetch: None,
     })
 }
 
@@ -44,6 +45,8 @@ fn server_context(options: &Options) -> Result<SslContext> {
         builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
         builder.set_ca_file(file)?;
         builder.set_client_ca_list(X509Name::load_client_ca_file(file)?);
+        // Sessions of certain clients belong somewhere.
+        builder.set_session_id_context(b"interop")?;
     }
     if options.shows("resume-1.2-id") {
         builder.set_options(SslOptions::NO_TICKET);

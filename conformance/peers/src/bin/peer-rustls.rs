@@ -1,4 +1,5 @@
-//! rustls over aws-lc-rs, with its post-quantum preference.
+//! rustls over aws-lc-rs, built twice: `peer-rustls` with its post-quantum preference, which it has unless its
+//! default features are switched off, and `peer-rustls-plain` without.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -25,6 +26,9 @@ use rustls::{
 };
 use tercel_peers::{Options, Peer, Tls, Version};
 
+#[cfg(all(feature = "rustls", feature = "as-it-comes"))]
+compile_error!("both programs would have the preference");
+
 fn main() -> Result<()> {
     tercel_peers::run(&Peer {
         keys: "rsa2048 p256 p384 p521 ed25519",
@@ -39,6 +43,7 @@ fn main() -> Result<()> {
                     certificate-zlib certificate-brotli",
         accept,
         connect,
+        fetch: None,
     })
 }
 
@@ -55,9 +60,8 @@ fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
         }
         Ok(())
     })?;
-    if options.early() {
-        // Its last word counts, and that is of the connection that comes back.
-        eprintln!("early-data {}", if early.is_empty() { "rejected" } else { "accepted" });
+    if !early.is_empty() {
+        eprintln!("early-data accepted");
     }
     let mut stream = StreamOwned::new(connection, tcp);
     stream.write_all(&early)?;

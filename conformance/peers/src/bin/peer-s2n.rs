@@ -27,11 +27,12 @@ fn main() -> Result<()> {
         groups: "x25519 secp256r1 secp384r1 secp521r1 \
                  X25519MLKEM768 SecP256r1MLKEM768 SecP384r1MLKEM1024",
         limits: "",
-        remark: "lacks alerts",
+        remark: "lacks alerts\ngives",
         as_client: "resume-1.2-ticket resume-1.3-stateless resume-1.3-stateful",
         as_server: "resume-1.2-ticket resume-1.3-stateless",
         accept,
         connect,
+        fetch: None,
     })
 }
 

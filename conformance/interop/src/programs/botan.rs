@@ -1,0 +1,99 @@
+//! `botan tls_client` and `botan tls_server`.
+//!
+//! All limits are in a file, which Botan calls a policy. The client goes on with a server whose certificate is
+//! not good, and neither has options for client certificates. The server listens on all addresses.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Abilities, Connect, Limits, Program, Serve, Server, find, output_of};
+use crate::cells::Role;
+use crate::features::{Feature, Sessions};
+use crate::terms::{Key, Version};
+
+/// The program `botan`, of version 2, which ends with TLS 1.2.
+#[derive(Debug)]
+pub(crate) struct Botan {
+    abilities: Abilities,
+}
+
+impl Botan {
+    pub(crate) fn find() -> Self {
+        let version = output_of(Command::new("botan").arg("version")).unwrap_or_default();
+        // What version 3 calls its options, and whether it speaks of TLS 1.3, is to be seen then.
+        let present = ["botan", "stdbuf"].iter().all(|name| find(name).is_some())
+            && version.starts_with("2.");
+        let abilities = Abilities {
+            versions: vec![Version::Tls12],
+            keys: vec![Key::Rsa2048, Key::P256, Key::P384, Key::P521],
+            verifies: false,
+            // It verifies none, and keeps sessions by name.
+            checks_addresses: false,
+            shows_certificate: false,
+            asks_certificate: false,
+            chatty: true,
+            ..Abilities::usual(present)
+        };
+        Self { abilities }
+    }
+}
+
+impl Program for Botan {
+    fn name(&self) -> &'static str {
+        "botan"
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn serve(&self, order: &Serve<'_>) -> Server {
+        let mut command = Command::new("botan");
+        command.arg("tls_server").arg(&order.credential.certificate).arg(&order.credential.key);
+        command.arg(format!("--port={}", order.port));
+        limit(&mut command, order.limits, &order.scratch.join("server.policy"));
+        command.into()
+    }
+
+    fn connect(&self, order: &Connect<'_>) -> Command {
+        // It would keep what came back until it ends.
+        let mut command = Command::new("stdbuf");
+        command.args(["-oL", "botan", "tls_client", order.name, &format!("--port={}", order.port)]);
+        command.arg("--skip-system-cert-store");
+        command.arg(format!("--trusted-cas={}", order.roots.display()));
+        let sessions = order.scratch.join("sessions");
+        command.arg(format!("--session-db={}", sessions.display()));
+        command.arg("--session-db-pass=interop");
+        limit(&mut command, order.limits, &order.scratch.join("client.policy"));
+        command
+    }
+
+    fn features(&self, role: Role) -> Vec<Feature> {
+        match role {
+            Role::Serve => [Sessions::Ticket, Sessions::Id].map(Feature::Resumption).to_vec(),
+            // Its server gives no tickets.
+            Role::Connect => vec![Feature::Resumption(Sessions::Id)],
+        }
+    }
+}
+
+fn limit(command: &mut Command, limits: Limits, file: &Path) {
+    let mut policy = String::from("allow_tls12 = true\n");
+    if let Some(suite) = limits.suite {
+        let cipher = [
+            ("AES_128_GCM", "AES-128/GCM"),
+            ("AES_256_GCM", "AES-256/GCM"),
+            ("CHACHA20", "ChaCha20Poly1305"),
+        ];
+        let cipher = cipher.into_iter().find(|(name, _)| suite.name.contains(name));
+        let cipher = cipher.map_or("", |(_, cipher)| cipher);
+        let method = if suite.name.contains("ECDHE_RSA") { "RSA" } else { "ECDSA" };
+        policy += &format!("ciphers = {cipher}\nmacs = AEAD\nsignature_methods = {method}\n");
+    }
+    if let Some(group) = limits.group {
+        policy += &format!("key_exchange_groups = {}\n", group.name);
+    }
+    _ = fs::write(file, policy);
+    command.arg(format!("--policy={}", file.display()));
+}
