@@ -19,6 +19,7 @@ use super::scheme;
 
 pub use error::CredentialError;
 pub use request::CredentialRequest;
+pub(crate) use request::Known;
 pub use set::Credentials;
 
 /// A certificate chain, or a raw public key, and the means to sign with its key.

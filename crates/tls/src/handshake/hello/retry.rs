@@ -9,7 +9,8 @@ use tercel_wire::{
     ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
-use super::{negotiate, parse_hello};
+use super::negotiate::{self, KnownSuites};
+use super::parse_hello;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
@@ -41,9 +42,10 @@ pub(crate) async fn settle(
 ) -> Result<Settled, Error> {
     let hello = parse_hello(&first)?;
     check(&hello)?;
-    let external = pre_shared_key::find(flow, config, &hello, &first).await?;
+    let suites = KnownSuites::of(&hello);
+    let external = pre_shared_key::find(flow, config, &hello, &suites, &first).await?;
     let hash = external.as_ref().map(|key| key.hash());
-    let suite = negotiate::suite13(&hello, config, hash)?;
+    let suite = negotiate::suite13(&suites, config, hash)?;
     let group = negotiate::group13(&hello, config)?;
     if has_share(&hello, group) {
         let transcript = Transcript::new(suite.hash);
