@@ -189,6 +189,11 @@ perf-check:
     cargo build --release --locked -p tercel --example count --example size --example records
     tools/perf-check.sh {{ quote(build / "release/examples") }}
 
+# What hostile messages of 64 KB cost, with 1, 1,000 and 4,000 credentials: the figures in SECURITY.md. `cargo test` checks
+# that none of it grows with a product.
+work:
+    cargo test --release -p tercel --test work -- report
+
 # Writes that file anew, after a change that was meant.
 perf-baseline:
     cargo build --release --locked -p tercel --example count --example size --example records

@@ -77,7 +77,8 @@ macro_rules! common_setters {
             /// Application protocols, best first. RFC 7301
             #[must_use]
             pub fn alpn<P: AsRef<[u8]>>(mut self, protocols: &[P]) -> Self {
-                self.common.alpn = protocols.iter().map(|p| p.as_ref().to_vec()).collect();
+                let names = protocols.iter().map(|p| p.as_ref().to_vec());
+                self.common.alpn = Protocols::new(names.collect());
                 self
             }
 

@@ -16,6 +16,30 @@ pub(crate) fn only(certificate_type: CertificateType) -> List<'static, Certifica
     })
 }
 
+/// The types that a peer accepts, of those that we know: its list read once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TypeSet {
+    x509: bool,
+    raw_public_key: bool,
+}
+
+impl TypeSet {
+    pub(crate) fn of(types: List<'_, CertificateType>) -> Self {
+        Self {
+            x509: types.contains(CertificateType::X509),
+            raw_public_key: types.contains(CertificateType::RAW_PUBLIC_KEY),
+        }
+    }
+
+    pub(crate) fn has(self, certificate_type: CertificateType) -> bool {
+        match certificate_type {
+            CertificateType::X509 => self.x509,
+            CertificateType::RAW_PUBLIC_KEY => self.raw_public_key,
+            _ => false,
+        }
+    }
+}
+
 /// Whether these are types we know, each once and at least one.
 pub(crate) fn are_sound(types: &[CertificateType]) -> bool {
     let known = |kind: &CertificateType| {
@@ -30,6 +54,20 @@ pub(crate) fn are_sound(types: &[CertificateType]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_has_the_known_types_of_its_list() {
+        const X509: CertificateType = CertificateType::X509;
+        const RAW: CertificateType = CertificateType::RAW_PUBLIC_KEY;
+        let other = CertificateType(1);
+        let has = |types: &[CertificateType]| {
+            let set = TypeSet::of(List::of(types));
+            [set.has(X509), set.has(RAW), set.has(other)]
+        };
+        assert_eq!(has(&[other, RAW]), [false, true, false]);
+        assert_eq!(has(&[X509]), [true, false, false]);
+        assert_eq!(has(&[RAW, X509]), [true, true, false]);
+    }
 
     #[test]
     fn lists_of_types_are_checked() {

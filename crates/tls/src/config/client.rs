@@ -18,6 +18,7 @@ use super::credential::{Credential, Credentials};
 use super::error::ConfigError;
 use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
 use super::pre_shared_key::{PreSharedKey, usable};
+use super::protocols::Protocols;
 use super::resumption::{ClientResumption, client_context};
 use super::verifier::{TrustNobody, from_roots, with_raw_keys};
 use crate::record::sealer::Padding;

@@ -10,6 +10,7 @@ use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use super::compression::{self, CompressCertificate};
 use super::error::ConfigError;
 use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
+use super::protocols::Protocols;
 use super::scheme;
 use crate::handshake::hello::group;
 use crate::keys::suite::{self, Suite};
@@ -33,7 +34,7 @@ pub(crate) struct Common {
     pub(crate) offer_certificate_compression: bool,
     /// Announced for certificates apart from handshakes; `None`: one list serves both.
     pub(crate) certificate_signature_schemes: Option<Vec<SignatureScheme>>,
-    pub(crate) alpn: Vec<Vec<u8>>,
+    pub(crate) alpn: Protocols,
     pub(crate) record_size_limit: Option<u16>,
     pub(crate) max_fragment: u16,
     pub(crate) padding: Padding,
@@ -55,7 +56,7 @@ impl Common {
             certificate_decompression: compression::compiled(),
             offer_certificate_compression: false,
             certificate_signature_schemes: None,
-            alpn: Vec::new(),
+            alpn: Protocols::default(),
             record_size_limit: None,
             max_fragment: 1 << 14,
             padding: Padding::None,

@@ -11,11 +11,7 @@ pub(crate) struct SchemeSet(u32);
 
 impl SchemeSet {
     pub(crate) fn of(list: List<'_, SignatureScheme>) -> Self {
-        let place = |scheme| ALL.iter().position(|known| *known == scheme);
-        let bits = list
-            .iter()
-            .filter_map(place)
-            .filter_map(|place| 1_u32.checked_shl(u32::try_from(place).unwrap_or(u32::MAX)));
+        let bits = list.iter().filter_map(place).filter_map(|place| 1_u32.checked_shl(place));
         Self(bits.fold(0, |set, bit| set | bit))
     }
 
@@ -25,7 +21,8 @@ impl SchemeSet {
     }
 
     pub(crate) fn has(self, scheme: SignatureScheme) -> bool {
-        self.iter().any(|known| known == scheme)
+        let bit = place(scheme).and_then(|place| 1_u32.checked_shl(place));
+        bit.is_some_and(|bit| self.0 & bit != 0)
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = SignatureScheme> {
@@ -57,6 +54,29 @@ const ALL: [SignatureScheme; 16] = [
     SignatureScheme::MLDSA65,
     SignatureScheme::MLDSA87,
 ];
+
+/// Where in [`ALL`] a scheme stands: without a search, for a peer's list may be long.
+fn place(scheme: SignatureScheme) -> Option<u32> {
+    Some(match scheme {
+        SignatureScheme::ECDSA_SECP256R1_SHA256 => 0,
+        SignatureScheme::ECDSA_SECP384R1_SHA384 => 1,
+        SignatureScheme::ECDSA_SECP521R1_SHA512 => 2,
+        SignatureScheme::ED25519 => 3,
+        SignatureScheme::RSA_PSS_RSAE_SHA256 => 4,
+        SignatureScheme::RSA_PSS_RSAE_SHA384 => 5,
+        SignatureScheme::RSA_PSS_RSAE_SHA512 => 6,
+        SignatureScheme::RSA_PSS_PSS_SHA256 => 7,
+        SignatureScheme::RSA_PSS_PSS_SHA384 => 8,
+        SignatureScheme::RSA_PSS_PSS_SHA512 => 9,
+        SignatureScheme::RSA_PKCS1_SHA256 => 10,
+        SignatureScheme::RSA_PKCS1_SHA384 => 11,
+        SignatureScheme::RSA_PKCS1_SHA512 => 12,
+        SignatureScheme::MLDSA44 => 13,
+        SignatureScheme::MLDSA65 => 14,
+        SignatureScheme::MLDSA87 => 15,
+        _ => return None,
+    })
+}
 
 /// The algorithm of a scheme, if we have it.
 pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
@@ -181,6 +201,9 @@ mod tests {
             let list = [SignatureScheme(0xfefe), *scheme, *scheme];
             let set = SchemeSet::of(List::of(&list));
             assert_eq!(set.has(*scheme), known, "{scheme}");
+            assert!(set.iter().all(|each| each == *scheme), "{scheme}");
+            let place_of = ALL.iter().position(|each| each == scheme);
+            assert_eq!(place(*scheme).map(|place| place as usize), place_of, "{scheme}");
             assert_eq!(set.iter().count(), usize::from(known));
         }
     }

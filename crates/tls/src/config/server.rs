@@ -20,6 +20,7 @@ use super::policy::{
 };
 use super::pre_shared_key::PreSharedKey;
 use super::pre_shared_key::set::PreSharedKeys;
+use super::protocols::Protocols;
 use super::resumption::{ServerResumption, context, context_of_keys};
 use super::server_sessions::SessionIds;
 use super::verifier::{from_roots, with_raw_keys};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tercel_wire::{ClientHello, PskKeyExchangeMode};
 
 use super::flow::{Flow, Message, wrong_answer};
-use super::hello::negotiate;
+use super::hello::negotiate::{self, KnownSuites};
 use super::question::{Answer, FindPreSharedKeyQuestion, Question};
 use crate::config::policy::Policy;
 use crate::config::pre_shared_key::PreSharedKey;
@@ -22,14 +22,14 @@ pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
+    suites: &KnownSuites,
     message: &Message,
 ) -> Result<Option<Arc<PreSharedKey>>, Error> {
     let Some(policy) = &config.pre_shared_keys else { return Ok(None) };
     if hello.extensions.pre_shared_key.is_none() || !goes_with_key_exchange(hello) {
         return Ok(None);
     }
-    // Once: a long list of suites costs something to go through.
-    let hashes = negotiate::hashes13(hello, config)?;
+    let hashes = negotiate::hashes13(suites, config)?;
     let found = match policy {
         Policy::Here(find) => {
             request(hello, &hashes).and_then(|request| find.find_pre_shared_key(&request))

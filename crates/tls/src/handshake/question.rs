@@ -15,7 +15,7 @@ use tercel_wire::{
 };
 
 use crate::config::certificate_types;
-use crate::config::credential::{Credential, CredentialRequest};
+use crate::config::credential::{Credential, CredentialRequest, Known};
 use crate::config::policy::{
     ChooseConfig, FindPreSharedKey, PeerIdentity, SelectCredential, Side, VerifyPeer,
 };
@@ -175,6 +175,8 @@ pub struct SelectCredentialQuestion {
 
 impl SelectCredentialQuestion {
     /// What the credential must fit. `None` never occurs: the message was parsed before.
+    ///
+    /// Each call reads the peer's message again, which may have 64 KB: call it once, not for each credential.
     #[must_use]
     pub fn request(&self) -> Option<CredentialRequest<'_>> {
         match &self.source {
@@ -204,16 +206,17 @@ pub(crate) fn request_from_message(
         return credential_request(&CertificateRequest::parse(body).ok()?, certificate_type);
     }
     let request = CertificateRequestTls12::parse(body).ok()?;
+    let schemes = request.supported_signature_algorithms;
+    let certificate_types = certificate_types::only(certificate_type);
     Some(CredentialRequest {
         side: Side::Client,
         version,
         server_name: None,
-        known: SchemeSet::of(request.supported_signature_algorithms),
-        known_in_certificates: None,
-        signature_schemes: request.supported_signature_algorithms,
+        known: Known::of(SchemeSet::of(schemes), None, None, certificate_types),
+        signature_schemes: schemes,
         certificate_signature_schemes: None,
         groups: None,
-        certificate_types: certificate_types::only(certificate_type),
+        certificate_types,
         key_kinds: negotiate::key_kinds_of(&request),
         client_certificate_types: Some(request.certificate_types),
         authorities: Some(request.certificate_authorities),

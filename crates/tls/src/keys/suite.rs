@@ -30,7 +30,23 @@ impl Suite {
 
 /// The suite behind a code point, if we have it.
 pub(crate) fn find(code: CipherSuite) -> Option<&'static Suite> {
-    ALL.iter().find(|suite| suite.code == code)
+    ALL.get(usize::from(place(code)?))
+}
+
+/// Where in [`ALL`] the suite of a code point stands: without a search, for a peer's list may be long.
+pub(crate) fn place(code: CipherSuite) -> Option<u8> {
+    Some(match code {
+        CipherSuite::TLS_AES_128_GCM_SHA256 => 0,
+        CipherSuite::TLS_AES_256_GCM_SHA384 => 1,
+        CipherSuite::TLS_CHACHA20_POLY1305_SHA256 => 2,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => 3,
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => 4,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => 5,
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => 6,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => 7,
+        CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => 8,
+        _ => return None,
+    })
 }
 
 const fn suite(
@@ -99,3 +115,18 @@ pub(crate) static ALL: [Suite; 9] = [
         Some(Authentication::Rsa),
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_is_found_in_its_place() {
+        for (place_of, suite) in (0..).zip(&ALL) {
+            assert_eq!(place(suite.code), Some(place_of));
+            assert_eq!(find(suite.code), Some(suite));
+        }
+        let known = CipherSuite::NAMED.iter().filter(|code| place(**code).is_some()).count();
+        assert_eq!(known, ALL.len());
+    }
+}

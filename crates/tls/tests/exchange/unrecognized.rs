@@ -45,7 +45,7 @@ fn a_server_ignores_what_it_does_not_act_on_however_malformed() {
         let others = (0..100).chain([4832, 0x0a0a, 0x3374, 0x754f, 0xfafa, 0xfe0e, 0xffff]);
         let kinds: std::collections::BTreeSet<u16> = named.chain(others).collect();
         for kind in kinds.into_iter().map(ExtensionType) {
-            let alert = |body| answer(version, kind, body).err().and_then(|error| error.alert());
+            let alert = |body| answer(version, kind, body).err().and_then(Error::alert);
             let expected = OPENED.contains(&kind).then_some(AlertDescription::DECODE_ERROR);
             assert_eq!(alert(&[1]), expected, "{kind} in {version}");
             if expected.is_none() {

@@ -20,6 +20,7 @@ use crate::session::credential_id::CredentialId;
 
 pub use error::CredentialError;
 pub use request::CredentialRequest;
+pub(crate) use request::Known;
 pub use set::Credentials;
 
 /// A certificate chain, or a raw public key, and the means to sign with its key.

@@ -2,6 +2,8 @@
 //!
 //! Must not know: handshakes. Next: [`super::set`], which chooses by it.
 
+use std::sync::OnceLock;
+
 use tercel_crypto::KeyKind;
 use tercel_wire::{
     CertificateType, ClientCertificateType, DistinguishedName, List, NamedGroup, ProtocolVersion,
@@ -9,10 +11,16 @@ use tercel_wire::{
 };
 
 use super::Credential;
+use crate::config::certificate_types::TypeSet;
 use crate::config::policy::Side;
 use crate::config::scheme::{self, SchemeSet};
+use crate::handshake::hello::group::KnownGroups;
 
 /// What a credential must fit.
+///
+/// The lists in it are as long as the peer likes, up to 32,000 entries. What a choice among many credentials asks for
+/// each of them is asked of the methods, whose work does not grow with the lists; to walk a list for each credential
+/// would let one message cost seconds.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CredentialRequest<'a> {
@@ -26,10 +34,6 @@ pub struct CredentialRequest<'a> {
     pub signature_schemes: List<'a, SignatureScheme>,
     /// What the peer can verify in certificates, if it says so apart. RFC 9846 4.3.3
     pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
-    /// Those of `signature_schemes` that we have: read once, asked often.
-    pub(crate) known: SchemeSet,
-    /// The same of `certificate_signature_schemes`.
-    pub(crate) known_in_certificates: Option<SchemeSet>,
     /// The groups a TLS 1.2 client supports, which bind ECDSA certificates too. RFC 8422 5.1
     pub groups: Option<List<'a, NamedGroup>>,
     /// The forms that the peer accepts: X.509 unless it said otherwise. RFC 7250
@@ -40,6 +44,36 @@ pub struct CredentialRequest<'a> {
     pub client_certificate_types: Option<List<'a, ClientCertificateType>>,
     /// The authorities the peer says it trusts.
     pub authorities: Option<List<'a, DistinguishedName<'a>>>,
+    /// The lists above, each read once.
+    pub(crate) known: Known<'a>,
+}
+
+/// What we know of a peer's lists, for questions that are asked for every credential.
+#[derive(Clone, Debug)]
+pub(crate) struct Known<'a> {
+    schemes: SchemeSet,
+    schemes_in_certificates: SchemeSet,
+    groups: Option<KnownGroups>,
+    certificate_types: TypeSet,
+    /// The authorities, sorted: made when the first credential is held against them.
+    authorities: OnceLock<Vec<&'a [u8]>>,
+}
+
+impl Known<'_> {
+    pub(crate) fn of(
+        schemes: SchemeSet,
+        in_certificates: Option<List<'_, SignatureScheme>>,
+        groups: Option<List<'_, NamedGroup>>,
+        certificate_types: List<'_, CertificateType>,
+    ) -> Self {
+        Self {
+            schemes,
+            schemes_in_certificates: in_certificates.map_or(schemes, SchemeSet::of),
+            groups: groups.map(|groups| KnownGroups::of(groups.iter())),
+            certificate_types: TypeSet::of(certificate_types),
+            authorities: OnceLock::new(),
+        }
+    }
 }
 
 impl CredentialRequest<'_> {
@@ -51,14 +85,15 @@ impl CredentialRequest<'_> {
             KeyKind::Rsa | KeyKind::RsaPss => rsa,
             _ => ecdsa,
         };
-        if !self.certificate_types.contains(credential.certificate_type()) {
+        if !self.known.certificate_types.has(credential.certificate_type()) {
             return None;
         }
         if !allowed || !self.curve_fits(credential.kind) || !self.issuer_fits(credential) {
             return None;
         }
         credential.schemes.iter().copied().find(|scheme| {
-            self.known.has(*scheme) && scheme::usable(*scheme, credential.kind, self.version)
+            self.known.schemes.has(*scheme)
+                && scheme::usable(*scheme, credential.kind, self.version)
         })
     }
 
@@ -68,7 +103,7 @@ impl CredentialRequest<'_> {
     /// RFC 9846 4.5.1.2, RFC 5246 7.4.2
     #[must_use]
     pub fn can_verify_chain(&self, credential: &Credential) -> bool {
-        let theirs = self.known_in_certificates.unwrap_or(self.known);
+        let theirs = self.known.schemes_in_certificates;
         let known =
             |algorithm| theirs.iter().any(|each| scheme::algorithm(each) == Some(algorithm));
         credential.chain_signatures.iter().all(|algorithm| algorithm.is_some_and(known))
@@ -80,28 +115,34 @@ impl CredentialRequest<'_> {
     /// [`Credential::must_match_issuer`]. RFC 9846 4.3.4, RFC 5246 7.4.4
     #[must_use]
     pub fn names_issuer_of(&self, credential: &Credential) -> bool {
-        let authorities = self.authorities.filter(|authorities| !authorities.is_empty());
-        let named =
-            |name: DistinguishedName<'_>| credential.issuers.iter().any(|own| own == name.0);
         credential.raw_key.is_some()
-            || authorities.is_none_or(|authorities| authorities.iter().any(named))
+            || self.authorities.is_none_or(|authorities| authorities.is_empty())
+            || self.names_one_of(&credential.issuers)
     }
 
     fn curve_fits(&self, kind: KeyKind) -> bool {
         if self.version != ProtocolVersion::TLS1_2 || self.side == Side::Client {
             return true;
         }
-        match (&self.groups, scheme::curve(kind)) {
-            (Some(groups), Some(curve)) => groups.contains(curve),
+        match (&self.known.groups, scheme::curve(kind)) {
+            (Some(groups), Some(curve)) => groups.has(curve),
             _ => true,
         }
     }
 
     fn issuer_fits(&self, credential: &Credential) -> bool {
-        if !credential.must_match_issuer {
-            return true;
-        }
-        let Some(authorities) = &self.authorities else { return false };
-        authorities.iter().any(|name| credential.issuers.iter().any(|issuer| issuer == name.0))
+        !credential.must_match_issuer || self.names_one_of(&credential.issuers)
+    }
+
+    /// Whether one of these names is among the authorities.
+    fn names_one_of(&self, issuers: &[Vec<u8>]) -> bool {
+        let Some(list) = self.authorities else { return false };
+        let sorted = self.known.authorities.get_or_init(|| {
+            let mut names: Vec<_> = list.iter().map(|name| name.0).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        });
+        issuers.iter().any(|issuer| sorted.binary_search(&issuer.as_slice()).is_ok())
     }
 }

@@ -6,14 +6,13 @@ use core::fmt;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use pki_types::CertificateDer;
-use tercel_wire::{CertificateType, List};
-
 use super::{Credential, CredentialRequest};
+use crate::config::certificate_types::TypeSet;
 use crate::config::compression::CompressCertificate;
 use crate::config::policy::SelectCredential;
 use crate::connection::authentication::certificate::compress_ahead;
+use arc_swap::ArcSwap;
+use pki_types::CertificateDer;
 
 /// A set of credentials that can be replaced while connections are being made.
 ///
@@ -104,9 +103,9 @@ impl Credentials {
     }
 
     /// Whether there are credentials, and all are of other types than these.
-    pub(crate) fn lacks_type_of(&self, types: &List<'_, CertificateType>) -> bool {
+    pub(crate) fn lacks_type_of(&self, types: TypeSet) -> bool {
         let current = self.current.load();
-        let fits = |own: &Arc<Credential>| types.contains(own.certificate_type());
+        let fits = |own: &Arc<Credential>| types.has(own.certificate_type());
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 

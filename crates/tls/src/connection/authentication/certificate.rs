@@ -22,7 +22,7 @@ use crate::config::certificate_types;
 use crate::config::client::ClientConfig;
 use crate::config::compressed_forms::Form;
 use crate::config::compression::CompressCertificate;
-use crate::config::credential::{Credential, CredentialRequest};
+use crate::config::credential::{Credential, CredentialRequest, Known};
 use crate::config::policy::Side;
 use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
@@ -230,16 +230,22 @@ pub(crate) fn credential_request<'a>(
 ) -> Option<CredentialRequest<'a>> {
     let extensions = &request.extensions;
     let signature_schemes = extensions.signature_algorithms?;
+    let for_certificates = extensions.signature_algorithms_cert;
+    let certificate_types = certificate_types::only(certificate_type);
     Some(CredentialRequest {
         side: Side::Client,
         version: ProtocolVersion::TLS1_3,
         server_name: None,
-        known: SchemeSet::of(signature_schemes),
-        known_in_certificates: extensions.signature_algorithms_cert.map(SchemeSet::of),
+        known: Known::of(
+            SchemeSet::of(signature_schemes),
+            for_certificates,
+            None,
+            certificate_types,
+        ),
         signature_schemes,
-        certificate_signature_schemes: extensions.signature_algorithms_cert,
+        certificate_signature_schemes: for_certificates,
         groups: None,
-        certificate_types: certificate_types::only(certificate_type),
+        certificate_types,
         key_kinds: (true, true),
         client_certificate_types: None,
         authorities: extensions.certificate_authorities,

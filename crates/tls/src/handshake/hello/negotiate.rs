@@ -9,8 +9,11 @@ use tercel_wire::{
 };
 
 use super::certificate_type;
+use super::group::KnownGroups;
+use crate::config::certificate_types::TypeSet;
 use crate::config::common::Common;
-use crate::config::credential::CredentialRequest;
+use crate::config::credential::{CredentialRequest, Known};
+use crate::config::places::Places;
 use crate::config::policy::Side;
 use crate::config::scheme::SchemeSet;
 use crate::config::server::ServerConfig;
@@ -41,24 +44,42 @@ pub(crate) fn version(
     chosen.ok_or_else(|| Peer::UnsupportedVersion.into())
 }
 
+/// A client's suites that we have, in its order: its list read once, for all questions about it.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownSuites(Places);
+
+impl KnownSuites {
+    pub(crate) fn of(hello: &ClientHello<'_>) -> Self {
+        Self(Places::of(hello.cipher_suites.iter().map(suite::place)))
+    }
+
+    fn has(&self, suite: &Suite) -> bool {
+        suite::place(suite.code).is_some_and(|place| self.0.has(place))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &'static Suite> {
+        self.0.iter().filter_map(|place| suite::ALL.get(usize::from(place)))
+    }
+}
+
 /// The best suite of TLS 1.3 in common; if a pre-shared key is to be used, the best with its hash.
 /// RFC 9846 4.3.11
 pub(crate) fn suite13(
-    hello: &ClientHello<'_>,
+    theirs: &KnownSuites,
     config: &ServerConfig,
     hash: Option<HashAlgorithm>,
 ) -> Result<&'static Suite, Error> {
-    choose_suite(hello, config, Suite::is_tls13, hash)
+    choose_suite(theirs, config, Suite::is_tls13, hash)
 }
 
 /// The hashes of the suites of TLS 1.3 in common, that of the best suite first.
 pub(crate) fn hashes13(
-    hello: &ClientHello<'_>,
+    theirs: &KnownSuites,
     config: &ServerConfig,
 ) -> Result<Vec<HashAlgorithm>, Error> {
-    let mut hashes = vec![suite13(hello, config, None)?.hash];
+    let mut hashes = vec![suite13(theirs, config, None)?.hash];
     for other in [HashAlgorithm::Sha256, HashAlgorithm::Sha384] {
-        if !hashes.contains(&other) && suite13(hello, config, Some(other)).is_ok() {
+        if !hashes.contains(&other) && suite13(theirs, config, Some(other)).is_ok() {
             hashes.push(other);
         }
     }
@@ -67,26 +88,23 @@ pub(crate) fn hashes13(
 
 /// The best suite of TLS 1.2 in common that this kind of authentication serves.
 pub(crate) fn suite12(
-    hello: &ClientHello<'_>,
+    theirs: &KnownSuites,
     config: &ServerConfig,
     authentication: Authentication,
 ) -> Result<&'static Suite, Error> {
-    choose_suite(hello, config, |suite| suite.authentication == Some(authentication), None)
+    choose_suite(theirs, config, |suite| suite.authentication == Some(authentication), None)
 }
 
 fn choose_suite(
-    hello: &ClientHello<'_>,
+    theirs: &KnownSuites,
     config: &ServerConfig,
     fits: impl Fn(&Suite) -> bool,
     hash: Option<HashAlgorithm>,
 ) -> Result<&'static Suite, Error> {
     let allowed = |suite: &&'static Suite| hash.is_none_or(|hash| suite.hash == hash);
     let ours = || config.common.usable_suites().filter(|suite| fits(suite));
-    let in_their_order = || {
-        let theirs = hello.cipher_suites.iter();
-        theirs.filter_map(|code| ours().find(|suite| suite.code == code))
-    };
-    let in_our_order = || ours().filter(|suite| hello.cipher_suites.contains(suite.code));
+    let in_their_order = || theirs.iter().filter(|suite| ours().any(|own| own == *suite));
+    let in_our_order = || ours().filter(|suite| theirs.has(suite));
     let chosen = if config.client_order {
         in_their_order().find(allowed)
     } else if config.common.suites_chosen {
@@ -107,30 +125,31 @@ fn choose_suite(
 pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let theirs = hello.extensions.supported_groups.ok_or(Peer::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
-    let has_share = |group: NamedGroup| shares.iter().any(|share| share.group == group);
-    // Of ours, each once: a client may list theirs as often as it likes.
+    let theirs = KnownGroups::of(theirs.iter());
+    let shared = KnownGroups::of(shares.iter().map(|share| share.group));
     let ours = || config.common.groups.iter().copied().enumerate();
     let rank = |(ours, group): (usize, NamedGroup)| {
-        let theirs = theirs.iter().position(|offered| offered == group)?;
+        let theirs = theirs.rank(group)?;
         Some((if config.client_order { theirs } else { ours }, group))
     };
     let (_, best) =
         ours().filter_map(rank).min_by_key(|(rank, _)| *rank).ok_or(Peer::NoSharedGroup)?;
     let equal = |group: NamedGroup| is_post_quantum(group) == is_post_quantum(best);
-    let there = ours().filter(|(_, group)| equal(*group) && has_share(*group)).filter_map(rank);
+    let there = ours().filter(|(_, group)| equal(*group) && shared.has(*group)).filter_map(rank);
     Ok(there.min_by_key(|(rank, _)| *rank).map_or(best, |(_, group)| group))
 }
 
 /// The group of a TLS 1.2 handshake, which is a classic one.
 pub(crate) fn group12(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let mut ours = config.common.groups.iter().copied().filter(|group| !is_post_quantum(*group));
-    let chosen = match &hello.extensions.supported_groups {
+    let theirs = hello.extensions.supported_groups.map(|list| KnownGroups::of(list.iter()));
+    let chosen = match theirs {
         // A client that says nothing takes any; P-256 is what all of them have. RFC 8422 4
         None => ours.find(|group| *group == NamedGroup::SECP256R1),
         Some(theirs) if config.client_order => theirs
             .iter()
             .find(|group| config.common.groups.contains(group) && !is_post_quantum(*group)),
-        Some(theirs) => ours.find(|group| theirs.contains(*group)),
+        Some(theirs) => ours.find(|group| theirs.has(*group)),
     };
     chosen.ok_or_else(|| Peer::NoSharedGroup.into())
 }
@@ -156,9 +175,8 @@ pub(crate) fn alpn<'c>(
     if config.common.alpn.is_empty() {
         return Ok(None);
     }
-    let offered = |ours: &&Vec<u8>| theirs.iter().any(|name| name.0 == ours.as_slice());
-    match config.common.alpn.iter().find(offered) {
-        Some(name) => Ok(Some(name.as_slice())),
+    match config.common.alpn.best(theirs.iter().map(|name| name.0)) {
+        Some(name) => Ok(Some(name)),
         None if config.ignore_unknown_alpn => Ok(None),
         None => Err(Peer::NoApplicationProtocol.into()),
     }
@@ -196,22 +214,32 @@ fn request_for<'a>(
     version: ProtocolVersion,
     config: &ServerConfig,
     signature_schemes: List<'a, SignatureScheme>,
-    known: SchemeSet,
+    known_schemes: SchemeSet,
 ) -> CredentialRequest<'a> {
     let tls13 = version == ProtocolVersion::TLS1_3;
-    let serves =
-        |authentication: Authentication| tls13 || suite12(hello, config, authentication).is_ok();
+    let suites = (!tls13).then(|| KnownSuites::of(hello));
+    let serves = |authentication: Authentication| {
+        suites.is_none_or(|suites| suite12(&suites, config, authentication).is_ok())
+    };
     let certificate_signature_schemes = hello.extensions.signature_algorithms_cert;
+    let certificate_types = certificate_type::of_server(hello);
+    // In TLS 1.3 the groups say nothing of certificates. RFC 9846 4.3.7
+    let groups_of_certificates = hello.extensions.supported_groups.filter(|_| !tls13);
+    let known = Known::of(
+        known_schemes,
+        certificate_signature_schemes,
+        groups_of_certificates,
+        certificate_types,
+    );
     CredentialRequest {
         side: Side::Server,
         version,
         server_name: server_name(hello),
         known,
-        known_in_certificates: certificate_signature_schemes.map(SchemeSet::of),
         signature_schemes,
         certificate_signature_schemes,
         groups: hello.extensions.supported_groups,
-        certificate_types: certificate_type::of_server(hello),
+        certificate_types,
         key_kinds: (serves(Authentication::Rsa), serves(Authentication::Ecdsa)),
         client_certificate_types: None,
         authorities: hello.extensions.certificate_authorities,
@@ -225,14 +253,12 @@ pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> E
     if config.known_names.as_deref().is_some_and(unknown) {
         return Peer::UnrecognizedName.into();
     }
-    let types = certificate_type::of_server(hello);
+    let types = TypeSet::of(certificate_type::of_server(hello));
     let ours = config.known_names.as_deref();
-    if ours.is_some_and(|ours| ours.lacks_type_of(&types)) {
+    if ours.is_some_and(|ours| ours.lacks_type_of(types)) {
         return Peer::NoCommonCertificateType.into();
     }
-    let theirs = hello.cipher_suites;
-    let none_in_common = !theirs.iter().any(|code| suite::find(code).is_some());
-    if none_in_common {
+    if KnownSuites::of(hello).0.is_empty() {
         Peer::NoSharedCipherSuite.into()
     } else {
         Peer::NoCommonSignatureScheme.into()

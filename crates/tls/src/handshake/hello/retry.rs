@@ -9,7 +9,8 @@ use tercel_wire::{
     ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
-use super::{negotiate, parse_hello};
+use super::negotiate::{self, KnownSuites};
+use super::parse_hello;
 use crate::config::pre_shared_key::PreSharedKey;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, Peer};
@@ -41,9 +42,10 @@ pub(crate) async fn settle(
 ) -> Result<Settled, Error> {
     let hello = parse_hello(&first)?;
     check(&hello)?;
-    let external = pre_shared_key::find(flow, config, &hello, &first).await?;
+    let suites = KnownSuites::of(&hello);
+    let external = pre_shared_key::find(flow, config, &hello, &suites, &first).await?;
     let hash = external.as_ref().map(|key| key.hash());
-    let suite = negotiate::suite13(&hello, config, hash)?;
+    let suite = negotiate::suite13(&suites, config, hash)?;
     let group = negotiate::group13(&hello, config)?;
     if has_share(&hello, group) {
         let transcript = Transcript::new(suite.hash);
@@ -140,8 +142,8 @@ fn send_retry(
     Ok(())
 }
 
-/// A second ClientHello may change its key share, early data, cookie, pre-shared keys and padding,
-/// and nothing else. RFC 9846 4.2.2
+/// A second ClientHello may change its key share, early data, cookie, pre-shared keys and padding, and nothing else that
+/// a server acts on. RFC 9846 4.2.2
 fn compare(
     first: &ClientHello<'_>,
     second: &ClientHello<'_>,
@@ -171,19 +173,32 @@ fn compare(
     if second.extensions.cookie.is_some() && first.extensions.cookie.is_none() {
         return Err(Peer::UnexpectedExtension.into());
     }
-    let fixed = |(kind, _): &(ExtensionType, &[u8])| !MAY_CHANGE.contains(kind);
-    // In sorted order, or a hello of thousands of extensions would be read thousands of times.
-    let mut before: Vec<_> = first.extensions.received.iter().filter(fixed).collect();
-    let mut after: Vec<_> = second.extensions.received.iter().filter(fixed).collect();
+    let compared = |(kind, _): &(ExtensionType, &[u8])| COMPARED.contains(kind);
+    // In sorted order: the client may put them otherwise. There is one of each at most.
+    let mut before: Vec<_> = first.extensions.received.iter().filter(compared).collect();
+    let mut after: Vec<_> = second.extensions.received.iter().filter(compared).collect();
     before.sort_unstable_by_key(|(kind, _)| kind.0);
     after.sort_unstable_by_key(|(kind, _)| kind.0);
     if before == after { Ok(()) } else { Err(changed()) }
 }
 
-const MAY_CHANGE: [ExtensionType; 5] = [
-    ExtensionType::KEY_SHARE,
-    ExtensionType::EARLY_DATA,
-    ExtensionType::COOKIE,
-    ExtensionType::PRE_SHARED_KEY,
-    ExtensionType::PADDING,
+/// What a server acts on in TLS 1.3, apart from what a second hello may change. Extensions that are ignored in a first
+/// hello are ignored in a second one too: an encrypted ClientHello is another one there. RFC 9846 4.2.2, RFC 9849 6.1.5
+const COMPARED: [ExtensionType; 16] = [
+    ExtensionType::SERVER_NAME,
+    ExtensionType::STATUS_REQUEST,
+    ExtensionType::SUPPORTED_GROUPS,
+    ExtensionType::SIGNATURE_ALGORITHMS,
+    ExtensionType::SIGNATURE_ALGORITHMS_CERT,
+    ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
+    ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
+    ExtensionType::CLIENT_CERTIFICATE_TYPE,
+    ExtensionType::SERVER_CERTIFICATE_TYPE,
+    ExtensionType::COMPRESS_CERTIFICATE,
+    ExtensionType::RECORD_SIZE_LIMIT,
+    ExtensionType::SUPPORTED_VERSIONS,
+    ExtensionType::PSK_KEY_EXCHANGE_MODES,
+    ExtensionType::CERTIFICATE_AUTHORITIES,
+    ExtensionType::POST_HANDSHAKE_AUTH,
+    ExtensionType::TICKET_REQUEST,
 ];

@@ -5,14 +5,15 @@
 
 use tercel_wire::{
     AlertDescription as Alert, Certificate, CertificateRequest, CertificateVerify, CipherSuite,
-    ClientHello, ClientKeyExchange, CompressionMethod, ContentType, HandshakeMessage,
-    HandshakeType as Type, KeyShareEntry, List, NamedGroup, ProtocolVersion, ServerHello,
-    ServerKeyExchange, ServerKeyShare, SignatureScheme,
+    ClientHello, ClientKeyExchange, CompressionMethod, ContentType, ExtensionType,
+    HandshakeMessage, HandshakeType as Type, KeyShareEntry, List, NamedGroup, ProtocolVersion,
+    ServerHello, ServerKeyExchange, ServerKeyShare, SignatureScheme, UnknownExtensions,
 };
 
 use super::cast::{Scene, scenes};
 use super::puppet::{Outcome, Say};
 use crate::config::policy::Side;
+use crate::error::Error;
 
 #[test]
 fn a_server_hello_chooses_from_the_offer() {
@@ -160,6 +161,26 @@ fn a_second_client_hello_changes_nothing_else() {
             encoded(&hello)
         });
         assert_alert(&outcome, *alert, number);
+    }
+}
+
+/// An encrypted ClientHello is another one after a retry, RFC 9849 6.1.5, and reserved values may be too.
+#[test]
+fn a_second_client_hello_may_change_what_a_server_ignores() {
+    let scene = scene(Side::Server, |scene| scene.retry);
+    let unknown =
+        [ExtensionType::ENCRYPTED_CLIENT_HELLO, ExtensionType(0x0a0a), ExtensionType(0x3374)];
+    for kind in unknown {
+        let outcome = bend(scene, Type::CLIENT_HELLO, 2, |message| {
+            let mut hello = ClientHello::parse(&message[4..]).unwrap();
+            hello.extensions.encrypted_client_hello = None;
+            let extensions = [(kind, &[7; 9][..])];
+            hello.extensions.unknown = UnknownExtensions::of(&extensions);
+            encoded(&hello)
+        });
+        // The puppet knows another transcript, so it cannot read what the server answers.
+        let refused = matches!(&outcome, Outcome::Failed(Error::Peer(_)));
+        assert!(!refused, "{kind}: {outcome:?}");
     }
 }
 

@@ -20,7 +20,8 @@ use crate::config::server::{ClientAuth, ServerConfig};
 use crate::connection::facts::Facts;
 use crate::error::{Error, Peer};
 use crate::handshake::flow::{Flow, Message};
-use crate::handshake::hello::{certificate_type, negotiate};
+use crate::handshake::hello::certificate_type;
+use crate::handshake::hello::negotiate::{self, KnownSuites};
 use crate::handshake::identity;
 use crate::handshake::record_limits::RecordLimits;
 use crate::handshake::signature;
@@ -54,7 +55,7 @@ pub(super) async fn send(
     let group = negotiate::group12(hello, config)?;
     let (credential, scheme) = select_credential(flow, config, message, hello).await?;
     let authentication = auth::authentication_of(credential.kind());
-    let suite = negotiate::suite12(hello, config, authentication)?;
+    let suite = negotiate::suite12(&KnownSuites::of(hello), config, authentication)?;
 
     let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     facts.group = Some(group);

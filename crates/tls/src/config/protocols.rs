@@ -1,0 +1,84 @@
+//! A configuration's application protocols, in its order and quick to find. RFC 7301
+//!
+//! Must not know: who offered what. Next: `handshake/hello/negotiate.rs`.
+
+use core::ops::Deref;
+use std::collections::HashMap;
+
+/// Names of protocols, best first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Protocols {
+    names: Vec<Vec<u8>>,
+    /// Where each stands first in `names`, if they are too many to be searched.
+    places: HashMap<Vec<u8>, usize>,
+}
+
+/// Up to so many names are compared one by one, which is faster.
+const FEW: usize = 4;
+
+impl Protocols {
+    pub(crate) fn new(names: Vec<Vec<u8>>) -> Self {
+        let mut places = HashMap::new();
+        if names.len() > FEW {
+            for (place, name) in names.iter().enumerate() {
+                places.entry(name.clone()).or_insert(place);
+            }
+        }
+        Self { names, places }
+    }
+
+    /// The best of ours among `offered`, each of which is looked up once: a client may name 32,000.
+    pub(crate) fn best<'n>(&self, offered: impl Iterator<Item = &'n [u8]>) -> Option<&[u8]> {
+        let mut best: Option<usize> = None;
+        for name in offered {
+            best = match (best, self.place(name)) {
+                (Some(best), Some(place)) => Some(best.min(place)),
+                (best, place) => best.or(place),
+            };
+            if best == Some(0) {
+                break;
+            }
+        }
+        self.names.get(best?).map(Vec::as_slice)
+    }
+
+    /// Where the name stands first.
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        if self.names.len() > FEW {
+            return self.places.get(name).copied();
+        }
+        self.names.iter().position(|own| own == name)
+    }
+}
+
+impl Deref for Protocols {
+    type Target = [Vec<u8>];
+
+    fn deref(&self) -> &[Vec<u8>] {
+        &self.names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_ours_is_found_whatever_their_order() {
+        let names = ["h2", "http/1.1", "h2", "acme"].map(|name| name.as_bytes().to_vec());
+        let others = (0..1000).map(|number| format!("other {number}").into_bytes());
+        for ours in [names.to_vec(), names.iter().cloned().chain(others).collect()] {
+            let count = ours.len();
+            let ours = Protocols::new(ours);
+            let best = |theirs: &[&str]| ours.best(theirs.iter().map(|name| name.as_bytes()));
+            assert_eq!(best(&["acme", "h2"]), Some(&b"h2"[..]));
+            assert_eq!(best(&["x", "acme", "h3"]), Some(&b"acme"[..]));
+            assert_eq!(best(&["http/1.1", "acme"]), Some(&b"http/1.1"[..]));
+            assert_eq!(best(&["h", "h22", "zzz"]), None);
+            assert_eq!(best(&[]), None);
+            assert_eq!((ours.place(b"h2"), ours.place(b"h3")), (Some(0), None));
+            assert_eq!(ours.len(), count);
+        }
+        assert_eq!(Protocols::default().best([&b"h2"[..]].into_iter()), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! Configurations whose lists are short or long.
+//!
+//! For: credentials that fit some hellos and none, application protocols, keys. Must not know: messages.
+//! Next: `hellos.rs`, `requests.rs`.
+
+use std::sync::{Arc, LazyLock, Mutex};
+
+use tercel::crypto::{HashAlgorithm, SigningKey};
+use tercel::pki_types::CertificateDer;
+use tercel::{Credential, Credentials, PreSharedKey, ServerConfig, ServerConfigBuilder};
+
+use crate::identity::{Kind, leaf};
+
+/// So many credentials with P-256 keys, none of which is for the name that is asked for.
+pub(crate) fn credentials(count: usize) -> Vec<Credential> {
+    static SHARED: LazyLock<(Vec<CertificateDer<'static>>, Arc<SigningKey>)> =
+        LazyLock::new(|| {
+            let (chain, key) = leaf(Kind::P256, &["other.example"]);
+            (chain, Arc::new(SigningKey::from_der(&key).unwrap()))
+        });
+    let (chain, key) = &*SHARED;
+    let one = |_| Credential::with_signer(chain.clone(), key.clone()).unwrap();
+    (0..count).map(one).collect()
+}
+
+/// The same as a set, made once.
+pub(crate) fn credential_set(count: usize, for_named_issuers: bool) -> Arc<Credentials> {
+    type Made = (usize, bool, Arc<Credentials>);
+    static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap();
+    let same = |each: &&Made| (each.0, each.1) == (count, for_named_issuers);
+    if let Some((.., set)) = made.iter().find(same) {
+        return Arc::clone(set);
+    }
+    let mut all = credentials(count);
+    if for_named_issuers {
+        all = all.into_iter().map(Credential::must_match_issuer).collect();
+    }
+    let set = Arc::new(Credentials::new(all));
+    made.push((count, for_named_issuers, Arc::clone(&set)));
+    set
+}
+
+/// A server with so many credentials, and as many protocols besides the few that are not looked up in a map.
+pub(crate) fn server(scale: usize) -> ServerConfigBuilder {
+    let protocols: Vec<_> = (0..scale + 5).map(|number| format!("protocol {number}")).collect();
+    let credentials = credential_set(scale, false);
+    let server = ServerConfig::builder().alpn(&protocols).ignore_unknown_alpn(true);
+    server.replaceable_credentials(credentials)
+}
+
+/// The same where credentials go only to clients that name their issuer.
+pub(crate) fn server_for_named_issuers(scale: usize) -> ServerConfigBuilder {
+    ServerConfig::builder().replaceable_credentials(credential_set(scale, true))
+}
+
+/// A server with so many external pre-shared keys besides. Ticket keys are five at most, whatever is configured.
+pub(crate) fn server_with_keys(scale: usize) -> ServerConfigBuilder {
+    let key = |number| {
+        let name = format!("key {number}");
+        PreSharedKey::external(name.as_bytes(), &[7; 32], HashAlgorithm::Sha256).unwrap()
+    };
+    server(scale).pre_shared_keys((0..scale).map(key))
+}
