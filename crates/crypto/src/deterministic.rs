@@ -18,12 +18,12 @@ use std::collections::VecDeque;
 
 use crate::{Hash, HashAlgorithm};
 
-/// Runs `action` with the thread's randomness drawn from `seed`, then restores what was before.
+/// Test seam. Runs `action` with the thread's randomness drawn from `seed`, then restores what was before.
 pub fn with_seed<T>(seed: u64, action: impl FnOnce() -> T) -> T {
     with_source(Source::Seed { seed, drawn: 0 }, action)
 }
 
-/// Runs `action` with exactly these bytes as the thread's randomness, then restores what was
+/// Test seam. Runs `action` with exactly these bytes as the thread's randomness, then restores what was
 /// before.
 ///
 /// # Panics
@@ -33,12 +33,12 @@ pub fn with_bytes<T>(bytes: &[u8], action: impl FnOnce() -> T) -> T {
     with_source(Source::Script(bytes.iter().copied().collect()), action)
 }
 
-/// Draws the thread's randomness from `seed` from now on.
+/// Test seam. Draws the thread's randomness from `seed` from now on.
 pub fn seed(seed: u64) {
     SOURCE.replace(Some(Source::Seed { seed, drawn: 0 }));
 }
 
-/// Draws the thread's randomness from the system again.
+/// Test seam. Draws the thread's randomness from the system again.
 pub fn unseed() {
     SOURCE.replace(None);
 }

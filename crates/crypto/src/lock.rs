@@ -49,7 +49,7 @@ mod counted {
         }
     }
 
-    /// How often threads took a mutex whose name begins with this.
+    /// Test seam. How often threads took a mutex whose name begins with this.
     #[must_use]
     pub fn taken_by(name: &str) -> u64 {
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);

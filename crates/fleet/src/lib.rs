@@ -104,14 +104,14 @@ pub use fleet::{Fleet, State};
 pub use secrets::FleetSecrets;
 pub use settings::{Settings, StoreSettings, TicketKeys};
 
-/// The keys in a file of them: for fuzzing.
+/// Test seam. The keys in a file of them: for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn ticket_keys_in_file(content: &[u8]) -> Option<tercel::TicketKeySet> {
     ticket_keys::file::parse(content).ok()
 }
 
-/// Any content, sealed as a set of ticket keys in the store is: for fuzzing.
+/// Test seam. Any content, sealed as a set of ticket keys in the store is: for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn sealed_for_store(secret: &[u8], number: u64, content: &[u8]) -> Option<Vec<u8>> {
@@ -122,7 +122,7 @@ pub fn sealed_for_store(secret: &[u8], number: u64, content: &[u8]) -> Option<Ve
     )
 }
 
-/// The number and the keys that were sealed for the store: for fuzzing.
+/// Test seam. The number and the keys that were sealed for the store: for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn opened_from_store(secret: &[u8], sealed: &[u8]) -> Option<(u64, tercel::TicketKeySet)> {

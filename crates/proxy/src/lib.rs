@@ -76,7 +76,7 @@ pub use config::{
 pub use run::{Bound, Proxy, check};
 pub use service::run;
 
-/// Source and destination in a PROXY header, if it names them, and how long it is: for fuzzing.
+/// Test seam. Source and destination in a PROXY header, if it names them, and how long it is: for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn read_proxy_header(bytes: &[u8]) -> Option<(Option<[std::net::SocketAddr; 2]>, usize)> {

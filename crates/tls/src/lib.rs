@@ -124,7 +124,7 @@ pub use tercel_crypto as crypto;
 pub use tercel_pki as pki;
 pub use tercel_wire as wire;
 
-/// The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
+/// Test seam. The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn stored_session(bytes: &[u8]) -> Option<Vec<u8>> {

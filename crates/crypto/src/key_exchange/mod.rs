@@ -128,7 +128,7 @@ impl KeyExchange {
         Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))
     }
 
-    /// The key pair of a published private key, for replaying traces.
+    /// Test seam. The key pair of a published private key, for replaying traces.
     ///
     /// # Errors
     ///

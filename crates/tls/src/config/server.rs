@@ -263,7 +263,7 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
+    /// Test seam. Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
     /// to 16384. Default: off.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]

@@ -153,7 +153,7 @@ impl Facts {
         }
     }
 
-    /// On a client: whether the server sent the padding that it was asked for.
+    /// Test seam. On a client: whether the server sent the padding that it was asked for.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn got_server_padding(&self) -> bool {
