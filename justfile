@@ -36,6 +36,10 @@ check:
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
 
+# Whether a test seam is in what a build of the workspace makes.
+seams:
+    tools/seams.sh
+
 # What the dependency trees may hold, and known advisories against them.
 deny: deny-offline
     tools/advisories.sh
@@ -170,6 +174,7 @@ rotation:
 
 # Sizes: handshake futures, an idle connection.
 size:
+    cargo test --release -p tercel --lib -- --ignored --nocapture --exact testing::measure::print_future_sizes
     cargo run --release -p tercel --example size
 
 # Allocations per handshake and side, then instructions under callgrind, hashes one after the other.

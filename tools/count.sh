@@ -4,17 +4,19 @@
 # usage: tools/count.sh PATH-TO-THE-COUNT-EXAMPLE [N]
 set -euo pipefail
 
+tests=$(cargo test --release -p tercel --lib --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+[ -n "$tests" ] || { echo "no test program" >&2; exit 1; }
 count=$1
 n=${2:-10}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-# instructions FUNCTION ARGUMENTS...: executed inside FUNCTION.
+# instructions FUNCTION PROGRAM ARGUMENTS...: executed inside FUNCTION.
 instructions() {
   local function=$1
   shift
   valgrind --quiet --tool=callgrind --callgrind-out-file="$out/callgrind" --collect-atstart=no \
-    "--toggle-collect=*$function*" "$count" "$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
+    "--toggle-collect=*$function*" "$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
   sed -n 's/^totals: //p' "$out/callgrind"
 }
 
@@ -22,9 +24,9 @@ slope() {
   local function=$1 head=$2
   local one two
   # shellcheck disable=SC2086
-  one=$(instructions "$function" $head "$n")
+  one=$(instructions "$function" "$count" $head "$n")
   # shellcheck disable=SC2086
-  two=$(instructions "$function" $head $((2 * n)))
+  two=$(instructions "$function" "$count" $head $((2 * n)))
   echo $(((two - one) / n))
 }
 
@@ -36,6 +38,7 @@ for row in "${!rows[@]}"; do
   printf '  %-30s client %10d   server %10d\n' "${rows[$row]}" \
     "$(slope client_step "run $row")" "$(slope server_step "run $row")"
 done
-one=$(instructions resume_empty "resume" 1000)
-two=$(instructions resume_empty "resume" 2000)
+resumes=testing::measure::resumes_of_an_empty_coroutine
+one=$(TERCEL_RESUMES=1000 instructions resume_empty "$tests" --ignored --exact "$resumes")
+two=$(TERCEL_RESUMES=2000 instructions resume_empty "$tests" --ignored --exact "$resumes")
 echo "instructions per resume of an empty coroutine, mailbox and one small allocation included: $(((two - one) / 1000))"

@@ -14,8 +14,7 @@ use tercel::{
 };
 
 use crate::choices::{
-    accepted_types, available_types, groups, key_shares, server_groups, suites, verified_schemes,
-    versions,
+    accepted_types, available_types, groups, key_shares, suites, verified_schemes, versions,
 };
 use crate::compression::algorithms;
 use crate::credentials::credentials;
@@ -24,6 +23,7 @@ use crate::judge::Judge;
 use crate::options::Policy::{Cnsa1, Cnsa2, Cnsa202407};
 use crate::options::{Options, Unfit};
 use crate::psk;
+use crate::runner_only;
 use crate::sessions::{Sample, Sessions};
 
 /// One connection's configuration, and who answers for it.
@@ -142,8 +142,8 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
         .send_server_name(options.host_name.is_some())
         .session_store(Arc::clone(&judge.sessions.shelf) as Arc<dyn ClientSessionStore>)
         .early_data(options.enable_early_data)
-        .server_groups_hint(&server_groups(options))
         .verify_resumed(options.reverify_on_resume);
+    builder = runner_only::client(builder, options)?;
     // Who has keys takes certificates as well only if told to verify them.
     if judge.pre_shared_keys.is_empty() || options.verify_peer {
         builder = builder.verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>));
@@ -157,9 +157,6 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     }
     if let Some(shares) = key_shares(options)? {
         builder = builder.key_shares(&shares);
-    }
-    if let Some(bytes) = options.request_server_padding {
-        builder = builder.request_server_padding(bytes);
     }
     if let Some(types) = accepted_types(options) {
         builder = builder.server_certificate_types(&types);
@@ -212,13 +209,13 @@ pub(crate) fn server_config(
         .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
         .prefer_client_order(!own_order)
         .acknowledge_server_name(!options.no_server_name_ack)
-        .answer_server_padding(options.answer_server_padding)
         .verify_resumed(options.reverify_on_resume)
         .keep_only_certificate_digests(options.digests_only)
         .resumption_across_names(options.across_names)
         // One judge stands behind every configuration.
         .session_context(b"bogo")
         .tickets(Arc::clone(&sessions.tickets));
+    builder = runner_only::server(builder, options)?;
     // With keys and no certificate there is nothing to choose from.
     if judge.pre_shared_keys.is_empty() || !judge.credentials.is_empty() {
         let select = Arc::clone(judge) as Arc<dyn SelectCredential>;

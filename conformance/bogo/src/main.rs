@@ -6,7 +6,7 @@
 //! | to see | look at |
 //! |---|---|
 //! | which flags there are | [`flags`], read into [`options`] |
-//! | what they configure | [`config`], of [`choices`], [`cipher_string`] and [`credentials`] |
+//! | what they configure | [`config`], of [`choices`], [`cipher_string`], [`credentials`] and [`runner_only`] |
 //! | how certificates are compressed | [`compression`] |
 //! | what the shim answers as an application | [`judge`], [`host`] |
 //! | which pre-shared keys there are | [`psk`] |
@@ -34,6 +34,7 @@ mod judge;
 mod options;
 mod psk;
 mod run;
+mod runner_only;
 mod runner_tickets;
 mod sessions;
 mod transport;

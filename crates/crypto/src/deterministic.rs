@@ -1,9 +1,9 @@
 //! Randomness from a seed or from a script. **For tests and fuzzing only.**
 //!
-//! What it is for: making two runs give equal bytes, and replaying published traces. Compiled in
-//! by the feature `deterministic` only, which no build that talks to a network may enable: whoever
-//! knows the seed knows every key. What it must not know: what the bytes become. Where to look
-//! next: `random.rs`, which asks here first, and `key_exchange/drawn.rs`.
+//! What it is for: making two runs give equal bytes, and replaying published traces. Whoever knows the seed knows every
+//! key, so no release has this module: it takes the feature `deterministic`, which tests ask for, and debug assertions,
+//! which no release profile has. What it must not know: what the bytes become. Where to look next: `random.rs`, which
+//! asks here first, and `key_exchange/drawn.rs`.
 //!
 //! The source belongs to the calling thread. While one is set, [`crate::fill_random`],
 //! [`crate::KeyExchange::generate`] and [`crate::KeyExchange::respond`] draw from it. ECDSA and
@@ -18,12 +18,12 @@ use std::collections::VecDeque;
 
 use crate::{Hash, HashAlgorithm};
 
-/// Runs `action` with the thread's randomness drawn from `seed`, then restores what was before.
+/// Test seam. Runs `action` with the thread's randomness drawn from `seed`, then restores what was before.
 pub fn with_seed<T>(seed: u64, action: impl FnOnce() -> T) -> T {
     with_source(Source::Seed { seed, drawn: 0 }, action)
 }
 
-/// Runs `action` with exactly these bytes as the thread's randomness, then restores what was
+/// Test seam. Runs `action` with exactly these bytes as the thread's randomness, then restores what was
 /// before.
 ///
 /// # Panics
@@ -33,12 +33,12 @@ pub fn with_bytes<T>(bytes: &[u8], action: impl FnOnce() -> T) -> T {
     with_source(Source::Script(bytes.iter().copied().collect()), action)
 }
 
-/// Draws the thread's randomness from `seed` from now on.
+/// Test seam. Draws the thread's randomness from `seed` from now on.
 pub fn seed(seed: u64) {
     SOURCE.replace(Some(Source::Seed { seed, drawn: 0 }));
 }
 
-/// Draws the thread's randomness from the system again.
+/// Test seam. Draws the thread's randomness from the system again.
 pub fn unseed() {
     SOURCE.replace(None);
 }

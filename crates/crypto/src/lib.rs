@@ -44,7 +44,7 @@ mod aead;
 mod backend;
 mod beside;
 mod der;
-#[cfg(feature = "deterministic")]
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 pub mod deterministic;
 mod error;
 mod hash;
@@ -61,7 +61,7 @@ mod secret;
 mod side_by_side;
 mod signature;
 mod signing_key;
-#[cfg(all(test, target_os = "linux", any(lanes_avx2, feature = "deterministic")))]
+#[cfg(all(test, target_os = "linux"))]
 mod stack_search;
 
 pub use aead::{AeadAlgorithm, AeadKey, has_fast_aes};

@@ -1,15 +1,15 @@
 //! The mutex of every floor: the standard one, which a test build counts.
 //!
-//! What many connections need at once is behind no lock; that this holds is counted with the feature
-//! `count-locks`, and without it nothing is different from the standard library. Must not know: what is locked.
+//! What many connections need at once is behind no lock; that this holds is counted in builds with debug assertions and
+//! the feature `count-locks`. Every other build has the standard library's mutex. Must not know: what is locked.
 
-#[cfg(not(feature = "count-locks"))]
+#[cfg(not(all(feature = "count-locks", debug_assertions)))]
 pub use std::sync::{Mutex, MutexGuard};
 
-#[cfg(feature = "count-locks")]
+#[cfg(all(feature = "count-locks", debug_assertions))]
 pub use counted::{Mutex, MutexGuard, taken_by};
 
-#[cfg(feature = "count-locks")]
+#[cfg(all(feature = "count-locks", debug_assertions))]
 mod counted {
     use std::collections::BTreeMap;
     pub use std::sync::MutexGuard;
@@ -49,7 +49,7 @@ mod counted {
         }
     }
 
-    /// How often threads took a mutex whose name begins with this.
+    /// Test seam. How often threads took a mutex whose name begins with this.
     #[must_use]
     pub fn taken_by(name: &str) -> u64 {
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! Key exchange against published vectors, and runs made equal by a seed. All of it needs private
 //! keys and randomness to be given, hence the feature.
-#![cfg(feature = "deterministic")]
+#![cfg(all(feature = "deterministic", debug_assertions))]
 
 mod support;
 

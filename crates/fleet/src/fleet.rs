@@ -48,12 +48,12 @@ impl Fleet {
         Self::with_blind_time(settings, blind_time(settings.freshness_window, difference))
     }
 
-    /// The same with another [blind time](Self::blind_time), for tests, which cannot wait for as long as servers. With
+    /// Test seam. The same with another [blind time](Self::blind_time), for tests, which cannot wait for as long as servers. With
     /// less than the safe one early data can be accepted twice.
     ///
     /// # Errors
     /// As [`Self::connect`].
-    #[cfg(feature = "testing")]
+    #[cfg(all(feature = "testing", debug_assertions))]
     pub fn connect_blind_for(
         settings: &Settings,
         blind_time: Duration,

@@ -102,23 +102,27 @@ pub use fleet::{Fleet, State};
 pub use secrets::FleetSecrets;
 pub use settings::{Settings, StoreSettings, TicketKeys};
 
-/// The keys in a file of them: for fuzzing.
-#[doc(hidden)]
+/// Test seam. The keys in a file of them: for fuzzing.
+#[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn ticket_keys_in_file(content: &[u8]) -> Option<tercel::TicketKeySet> {
     ticket_keys::file::parse(content).ok()
 }
 
-/// Any content, sealed as a set of ticket keys in the store is: for fuzzing.
-#[doc(hidden)]
+/// Test seam. Any content, sealed as a set of ticket keys in the store is: for fuzzing.
+#[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn sealed_for_store(secret: &[u8], number: u64, content: &[u8]) -> Option<Vec<u8>> {
-    ticket_keys::shared::seal_any(&secret::FleetSecret::new(secret, "fuzzing"), number, content)
+    ticket_keys::shared::any::seal_any(
+        &secret::FleetSecret::new(secret, "fuzzing"),
+        number,
+        content,
+    )
 }
 
-/// The number and the keys that were sealed for the store: for fuzzing.
-#[doc(hidden)]
+/// Test seam. The number and the keys that were sealed for the store: for fuzzing.
+#[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn opened_from_store(secret: &[u8], sealed: &[u8]) -> Option<(u64, tercel::TicketKeySet)> {
-    ticket_keys::shared::open_any(&secret::FleetSecret::new(secret, "fuzzing"), sealed)
+    ticket_keys::shared::any::open_any(&secret::FleetSecret::new(secret, "fuzzing"), sealed)
 }

@@ -45,28 +45,28 @@ impl AdmitEarlyData for OwnGuard {
     }
 }
 
-#[cfg(not(test))]
+#[cfg(not(all(test, debug_assertions)))]
 fn blind_time(window: u32) -> Duration {
     ReplayGuard::fresh_for(window)
 }
 
-#[cfg(not(test))]
+#[cfg(not(all(test, debug_assertions)))]
 fn guard(capacity: usize, now: UnixTime, window: u32) -> ReplayGuard {
     ReplayGuard::for_freshness_window(capacity, now, window)
 }
 
 /// What is shared with other processes, with their guard if early data is wanted.
-#[cfg(not(test))]
+#[cfg(not(all(test, debug_assertions)))]
 pub(crate) fn fleet(settings: &Settings) -> Result<Fleet, FleetError> {
     Fleet::connect(settings)
 }
 
-#[cfg(test)]
+#[cfg(all(test, debug_assertions))]
 pub(crate) use short::{BLIND, fleet};
-#[cfg(test)]
+#[cfg(all(test, debug_assertions))]
 use short::{blind_time, guard};
 
-#[cfg(test)]
+#[cfg(all(test, debug_assertions))]
 mod short {
     use super::*;
 

@@ -62,6 +62,7 @@ mod sync;
 mod worker;
 
 #[cfg(test)]
+#[cfg_attr(not(debug_assertions), allow(dead_code))]
 mod testing;
 
 // What runs a whole terminator is written once, for the tests in here and for those outside.
@@ -75,10 +76,10 @@ pub use config::{
 pub use run::{Bound, Proxy, check};
 pub use service::run;
 
-/// Source and destination in a PROXY header, if it names them, and how long it is: for fuzzing.
-#[doc(hidden)]
+/// Test seam. Source and destination in a PROXY header, if it names them, and how long it is: for fuzzing.
+#[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
-pub fn proxy_header(bytes: &[u8]) -> Option<(Option<[std::net::SocketAddr; 2]>, usize)> {
+pub fn read_proxy_header(bytes: &[u8]) -> Option<(Option<[std::net::SocketAddr; 2]>, usize)> {
     let mut rest = bytes;
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let polled = {

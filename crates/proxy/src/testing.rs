@@ -3,8 +3,11 @@
 //! Must not be: in a build that is not a test. Next: [`sharing`], the tests of a whole terminator that need its guard
 //! to see before two minutes are over.
 
+// These wait until a guard sees, which is soon only by a test seam (CONTRIBUTING.md, "Test seams").
+#[cfg(debug_assertions)]
 mod early;
 mod pulse;
+#[cfg(debug_assertions)]
 mod sharing;
 // Not all of it is for the tests in here.
 #[allow(dead_code)]

@@ -1,4 +1,7 @@
-//! No lock is on the way of a connection. In a process of its own, because locks are counted for the process.
+//! No lock is on the way of a connection. In a process of its own, because locks are counted for the process, which takes a
+//! test seam (CONTRIBUTING.md, "Test seams").
+
+#![cfg(debug_assertions)]
 
 use std::os::unix::fs::PermissionsExt;
 

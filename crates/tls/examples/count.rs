@@ -1,5 +1,5 @@
 //! Counts heap allocations per handshake and side; with arguments `run ROW N` it only performs N
-//! handshakes of a row, for callgrind; with `rows` it names the rows; with `resume N` it polls an empty coroutine N times.
+//! handshakes of a row, for callgrind; with `rows` it names the rows.
 //!
 //! Hash lanes are off: callgrind has no AVX-512, and would count AVX2's in its place, which few processors take.
 
@@ -19,7 +19,6 @@ fn main() {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["run", row, count] => run(row.parse().expect("a row"), count.parse().expect("a number")),
         ["rows"] => ROWS.iter().for_each(|row| println!("{}", row.name)),
-        ["resume", count] => tercel::resume_empty_coroutine(count.parse().expect("a number")),
         _ => allocations(),
     }
 }

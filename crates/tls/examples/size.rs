@@ -1,4 +1,5 @@
-//! Prints what things weigh: handshake futures, and what an idle connection holds.
+//! Prints what things weigh: values, and what an idle connection holds. Handshake futures are printed by a test
+//! (`src/testing/measure.rs`).
 
 #[path = "pair/mod.rs"]
 mod pair;
@@ -7,8 +8,6 @@ use allocation_counter::measure;
 use pair::{Basis, End, Pair, ROWS, Row, transfer};
 use tercel::{Handshake, Receiver, Sender};
 
-/// The most a handshake's future may take.
-const FUTURE_LIMIT: usize = 4096;
 /// The goal for an idle connection, both halves' AEAD contexts included.
 const IDLE_LIMIT: usize = 2048;
 /// The most a parked connection may take, both halves and the exporter.
@@ -16,11 +15,6 @@ const PARKED_LIMIT: usize = 512;
 
 fn main() {
     let mut within = true;
-    println!("handshake futures (limit {FUTURE_LIMIT} bytes)");
-    for (side, size) in tercel::handshake_future_sizes() {
-        println!("  {side:<30} {size:>6} bytes");
-        within &= size <= FUTURE_LIMIT;
-    }
     println!("values");
     println!("  Handshake {:>5} bytes", size_of::<Handshake>());
     println!("  Sender    {:>5} bytes", size_of::<Sender>());

@@ -124,22 +124,9 @@ pub use tercel_crypto as crypto;
 pub use tercel_pki as pki;
 pub use tercel_wire as wire;
 
-/// The sizes of the handshakes' futures, for `just size`.
-#[doc(hidden)]
-#[must_use]
-pub fn handshake_future_sizes() -> [(&'static str, usize); 8] {
-    handshake::measure::future_sizes()
-}
-
-/// The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
-#[doc(hidden)]
+/// Test seam. The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
+#[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn stored_session(bytes: &[u8]) -> Option<Vec<u8>> {
     session::state::Session::from_bytes(bytes)?.to_stored_bytes()
-}
-
-/// Resumes a coroutine that does nothing, for `just count`.
-#[doc(hidden)]
-pub fn resume_empty_coroutine(times: usize) {
-    handshake::measure::resume_empty(times);
 }

@@ -1,9 +1,13 @@
 //! Writes the seeds of the handshake targets: flights that were recorded, and instructions; and those of sessions.
-//! `cargo run -p tercel-fuzz-targets --example seed_handshakes`; again whenever what a side says changes.
+//! `cargo run -p tercel-fuzz-targets --example seed_handshakes`; again whenever what a side says changes. It takes the test
+//! seams, which only builds with debug assertions have (CONTRIBUTING.md, "Test seams").
+
+#![cfg_attr(not(debug_assertions), allow(dead_code, unused_imports))]
 
 use std::path::Path;
 use std::{fs, io};
 
+#[cfg(debug_assertions)]
 use tercel_fuzz_targets::{
     CONFIGS, client_handshake, connections, flights, saved_connection, sealed_tickets,
     server_handshake, session_seeds, two_sided,
@@ -33,6 +37,12 @@ const PAIRS: [(usize, usize); 14] = [
 const STRANGER: u8 = 0;
 const CONFIDANT: u8 = 1;
 
+#[cfg(not(debug_assertions))]
+fn main() -> io::Result<()> {
+    Err(io::Error::other("built without debug assertions, and so without the test seams"))
+}
+
+#[cfg(debug_assertions)]
 fn main() -> io::Result<()> {
     for (client, server) in PAIRS {
         let [by_client, by_server] = flights(client, server);

@@ -16,9 +16,12 @@
 //! | MACs and key material, made side by side | `lanes.rs` |
 //! | what a terminator and its fleet read | `terminator.rs` |
 //!
+//! All of it needs the feature `seams` and debug assertions, which `cargo test` and cargo-fuzz turn on.
+//!
 //! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
 
 #![forbid(unsafe_code)]
+#![cfg(all(feature = "seams", debug_assertions))]
 
 mod chain;
 mod configs;

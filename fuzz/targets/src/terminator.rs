@@ -10,12 +10,16 @@ use tercel_proxy::Config;
 ///
 /// No byte behind it is read, and none before its end is enough.
 pub fn proxy_header(input: &[u8]) -> bool {
-    let Some((ends, length)) = tercel_proxy::proxy_header(input) else { return false };
+    let Some((ends, length)) = tercel_proxy::read_proxy_header(input) else { return false };
     let (header, _) = input.split_at(length);
-    assert_eq!(tercel_proxy::proxy_header(header), Some((ends, length)), "what follows matters");
+    assert_eq!(
+        tercel_proxy::read_proxy_header(header),
+        Some((ends, length)),
+        "what follows matters"
+    );
     for shorter in 0..length {
         let cut = input.get(..shorter).expect("shorter");
-        assert_eq!(tercel_proxy::proxy_header(cut), None, "{shorter} of {length} bytes");
+        assert_eq!(tercel_proxy::read_proxy_header(cut), None, "{shorter} of {length} bytes");
     }
     assert!(length <= 16 + 4096, "{length} bytes");
     if let Some([source, destination]) = ends {

@@ -1,6 +1,7 @@
 //! The corpus in the tree, replayed and changed at random for about a second a target, without a fuzzer.
 
 #![forbid(unsafe_code)]
+#![cfg(debug_assertions)]
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -89,7 +89,7 @@ impl EcKey {
 
     /// A key pair that follows from `secret`, which needs as many bits as the curve's order and
     /// should have 64 more.
-    #[cfg(feature = "deterministic")]
+    #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(crate) fn derive(curve: Curve, secret: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: a static group, and `secret` with its length; the result is ours.
         let key = unsafe {
@@ -100,7 +100,7 @@ impl EcKey {
     }
 
     /// The key pair of a given scalar.
-    #[cfg(feature = "deterministic")]
+    #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(crate) fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, CryptoError> {
         if scalar.len() != curve.field_len() {
             return Err(CryptoError::InvalidKey);

@@ -52,13 +52,14 @@ impl Drawn {
 fn classic_len(classic: Classic) -> usize {
     match classic {
         Classic::X25519 => 32,
-        #[cfg(feature = "deterministic")]
+        #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
         Classic::Nist(_) if crate::deterministic::is_in_force() => MOST_CLASSIC,
         Classic::Nist(_) => 0,
     }
 }
 
-const MOST_CLASSIC: usize = if cfg!(feature = "deterministic") { 96 } else { 32 };
+const MOST_CLASSIC: usize =
+    if cfg!(any(test, all(feature = "deterministic", debug_assertions))) { 96 } else { 32 };
 const KEY_PAIR: usize = 64;
 const RESPONSE: usize = 32;
 
@@ -99,7 +100,7 @@ mod tests {
     }
 
     /// Of ML-KEM's half: copies of X25519's are AWS-LC's and those of a key pair on its way to where it is used.
-    #[cfg(all(target_os = "linux", feature = "deterministic"))]
+    #[cfg(target_os = "linux")]
     #[test]
     #[cfg_attr(debug_assertions, ignore = "for optimised builds")]
     fn nothing_that_was_drawn_is_left_on_the_stack() {

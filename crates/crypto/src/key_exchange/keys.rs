@@ -30,7 +30,7 @@ impl ClassicKey {
     }
 
     /// The key pair of a given private key; writes its share.
-    #[cfg(feature = "deterministic")]
+    #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(super) fn from_private(
         classic: Classic,
         private: &[u8],
@@ -70,7 +70,7 @@ impl ClassicKey {
 
 /// A key by AWS-LC's own generator, which draws until it has a scalar in range; with a test's source of what that gave.
 fn generate_nist(curve: Curve, drawn: &[u8]) -> Result<EcKey, CryptoError> {
-    #[cfg(feature = "deterministic")]
+    #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     if !drawn.is_empty() {
         return EcKey::derive(curve, drawn);
     }

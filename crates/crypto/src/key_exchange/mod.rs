@@ -128,13 +128,13 @@ impl KeyExchange {
         Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))
     }
 
-    /// The key pair of a published private key, for replaying traces.
+    /// Test seam. The key pair of a published private key, for replaying traces.
     ///
     /// # Errors
     ///
     /// [`CryptoError::Unsupported`] with ML-KEM, [`CryptoError::InvalidKey`] for a private key of
     /// a wrong length or value.
-    #[cfg(feature = "deterministic")]
+    #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub fn from_private(
         algorithm: KeyExchangeAlgorithm,
         private: &[u8],

@@ -30,8 +30,8 @@ use zeroize::Zeroizing;
 use super::FleetTickets;
 use crate::counts::Counters;
 use crate::error::FleetError;
-use crate::secret::{FleetKey, FleetSecret};
-use crate::secrets::{Age, FleetSecrets, SecretCell, TICKET_KEYS};
+use crate::secret::FleetKey;
+use crate::secrets::{Age, FleetSecrets, SecretCell};
 use crate::store::{Store, Waits};
 
 /// The set in the store, and what is known of it here.
@@ -218,15 +218,25 @@ fn open_under(seals: &FleetKey, sealed: &[u8]) -> Option<(u64, Zeroizing<Vec<u8>
     Some((u64::from_be_bytes(*number), set, changes))
 }
 
-/// Seals anything at all as a set of this number, for fuzzing.
-pub(crate) fn seal_any(secret: &FleetSecret, number: u64, set: &[u8]) -> Option<Vec<u8>> {
-    seal(&secret.key(TICKET_KEYS), number, set).ok()
-}
+/// For fuzzing.
+#[cfg(all(feature = "testing", debug_assertions))]
+pub(crate) mod any {
+    use tercel::TicketKeySet;
 
-/// The number and the set in these bytes, for fuzzing.
-pub(crate) fn open_any(secret: &FleetSecret, sealed: &[u8]) -> Option<(u64, TicketKeySet)> {
-    let (number, set, _) = open_under(&secret.key(TICKET_KEYS), sealed)?;
-    Some((number, TicketKeySet::from_bytes(&set).ok()?))
+    use super::{open_under, seal};
+    use crate::secret::FleetSecret;
+    use crate::secrets::TICKET_KEYS;
+
+    /// Seals anything at all as a set of this number.
+    pub(crate) fn seal_any(secret: &FleetSecret, number: u64, set: &[u8]) -> Option<Vec<u8>> {
+        seal(&secret.key(TICKET_KEYS), number, set).ok()
+    }
+
+    /// The number and the set in these bytes.
+    pub(crate) fn open_any(secret: &FleetSecret, sealed: &[u8]) -> Option<(u64, TicketKeySet)> {
+        let (number, set, _) = open_under(&secret.key(TICKET_KEYS), sealed)?;
+        Some((number, TicketKeySet::from_bytes(&set).ok()?))
+    }
 }
 
 fn generate(begins: u64) -> Result<TicketKey, FleetError> {

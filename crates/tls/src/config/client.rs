@@ -200,9 +200,10 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Groups that the server is known to take, in any order, from DNS or from an earlier connection. A share
+    /// Test seam. Groups that the server is known to take, in any order, from DNS or from an earlier connection. A share
     /// is then sent for the best of ours among them, instead of those of [`Self::key_shares`]. What is not true
     /// costs a round trip and nothing else. draft-ietf-tls-key-share-prediction 3
+    #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn server_groups_hint(mut self, groups: &[NamedGroup]) -> Self {
         self.server_groups = groups.to_vec();
@@ -231,9 +232,10 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Asks servers of TLS 1.3 for so many bytes more in their first flight, as if their certificates were that
+    /// Test seam. Asks servers of TLS 1.3 for so many bytes more in their first flight, as if their certificates were that
     /// much larger. Default: not asked. For experiments with servers that know BoringSSL's extension
-    /// `server_padding`, whose number is not registered. See [`crate::Facts::server_padding`].
+    /// `server_padding`, whose number is not registered. See [`crate::Facts::got_server_padding`].
+    #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn request_server_padding(mut self, bytes: u16) -> Self {
         self.server_padding = Some(bytes);

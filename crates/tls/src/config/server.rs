@@ -245,8 +245,9 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
+    /// Test seam. Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
     /// to 16384. Default: off.
+    #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn answer_server_padding(mut self, on: bool) -> Self {
         self.server_padding = on;

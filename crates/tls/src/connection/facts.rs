@@ -37,7 +37,7 @@ pub struct Facts {
     /// RFC 9846 4.3.6
     pub post_handshake_auth: bool,
     /// On a client: whether the server sent the padding that it was asked for.
-    pub server_padding: bool,
+    pub(crate) server_padding: bool,
     /// On a server that resumed a session of TLS 1.3: by how many milliseconds the client thinks its ticket
     /// older than it is by our clock, or younger, if negative; 24 days are as much as can be told.
     /// RFC 9846 8.3
@@ -151,6 +151,13 @@ impl Facts {
             early_data: self.early_data,
             ..Self::new(self.version, self.cipher_suite)
         }
+    }
+
+    /// Test seam. On a client: whether the server sent the padding that it was asked for.
+    #[cfg(all(feature = "testing", debug_assertions))]
+    #[must_use]
+    pub fn got_server_padding(&self) -> bool {
+        self.server_padding
     }
 
     /// The peer's certificates, leaf first; empty if it showed none, or if they were taken before.

@@ -13,7 +13,6 @@ pub(crate) mod flow;
 pub(crate) mod hello;
 pub(crate) mod identity;
 pub(crate) mod log;
-pub(crate) mod measure;
 pub(crate) mod pre_shared_key;
 pub(crate) mod question;
 pub(crate) mod record_limits;

@@ -4,9 +4,9 @@
 //! Must not know: what they do. Next: `handshake/coroutine.rs`.
 
 use super::adversary::any_scene;
+use super::measure::{FUTURE_LIMIT, future_sizes};
 use crate::config::policy::Side;
 use crate::handshake::flow::{Flow, Line, Post, Wanted};
-use crate::handshake::measure::future_sizes;
 use crate::handshake::records::Records;
 use crate::handshake::running::Running;
 use crate::handshake::{Handshake, hello};
@@ -15,10 +15,7 @@ use crate::{
     Answer, ClientSession, Connection, Next, Question, Receiver, Sender, ServerSession, Stream,
 };
 
-/// More than this belongs in a box of its own.
-const MOST: usize = 4096;
-
-/// And more than this, if it is not needed before the peer has spoken.
+/// More than this, if it is not needed before the peer has spoken.
 const MOST_SILENT: usize = 2048;
 
 #[test]
@@ -30,7 +27,7 @@ fn a_handshake_future_is_small() {
     let measured = |name| sizes.iter().find(|(each, _)| *each == name).map(|(_, size)| *size);
     assert_eq!(measured("client"), Some(size_of_val(&client)));
     // Something must be there, or the wrong thing was measured.
-    assert!(sizes.iter().all(|(_, size)| (256..=MOST).contains(size)), "{sizes:?}");
+    assert!(sizes.iter().all(|(_, size)| (256..=FUTURE_LIMIT).contains(size)), "{sizes:?}");
     // What is held of everyone who has not said anything yet; a server holds no future for those.
     assert!(measured("client") <= Some(MOST_SILENT), "{sizes:?}");
 }

@@ -7,7 +7,10 @@
 mod adversary;
 mod futures;
 mod late_authentication;
+mod measure;
 mod renewed_tickets;
 mod spent_keys;
 mod ticket_requests;
+// With published private keys, which takes a test seam.
+#[cfg(debug_assertions)]
 mod traces;

@@ -2,6 +2,7 @@
 //!
 //! For: what an application sees of handshakes and connections. Must not know: the crate's inside;
 //! peers that break the rules under the right keys are in `src/testing/`.
+//! Modules for debug assertions only need test seams, which no other build has (CONTRIBUTING.md, "Test seams").
 //! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
 
 #[path = "../../../pki/tests/ocsp_maker/mod.rs"]
@@ -24,6 +25,7 @@ mod ml_dsa;
 mod negotiation;
 mod nested;
 mod pair;
+#[cfg(debug_assertions)]
 mod parked;
 mod pending;
 mod ports;
@@ -32,12 +34,14 @@ mod pre_shared_keys;
 mod put_back;
 mod questions;
 mod raw_public_keys;
+#[cfg(debug_assertions)]
 mod reads;
 mod renewal;
 mod replay;
 mod resumed_trust;
 mod resumption;
 mod rotation;
+#[cfg(debug_assertions)]
 mod saved;
 mod secrets;
 mod server_sessions;

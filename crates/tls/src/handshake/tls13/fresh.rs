@@ -75,6 +75,7 @@ mod tests {
     use std::sync::Arc;
 
     use tercel_crypto::HashAlgorithm;
+    #[cfg(debug_assertions)]
     use tercel_crypto::deterministic::with_bytes;
 
     use super::*;
@@ -108,6 +109,7 @@ mod tests {
         }
     }
 
+    #[cfg(debug_assertions)] // Needs a test seam.
     #[test]
     fn each_value_has_bytes_of_its_own() {
         let named =

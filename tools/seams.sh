@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Whether a test seam (CONTRIBUTING.md, "Test seams") is in what a build of the whole workspace makes: libraries, and the
+# programs linked from them.
+# usage: tools/seams.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# How the documentation of each seam begins. A library's metadata has the documentation of what is public in it; the names of
+# items that `cfg` left out stand there too.
+seam='Test seam.'
+# The features that are for everybody: any other has to be asked for by name, or by a test.
+features=(brotli default hash-lanes native-roots webpki-roots zlib zstd)
+faults=0
+
+fault() { echo "$*" >&2; faults=$((faults + 1)); }
+
+# What `cargo ARGUMENTS` makes of our packages, build scripts apart: a line of JSON for each.
+artifacts() {
+    cargo "$@" --locked --message-format=json |
+        grep -F '"reason":"compiler-artifact"' | grep -F "\"package_id\":\"path+file://$PWD/" |
+        grep -v -F '"kind":["custom-build"]'
+}
+
+files_of() { sed -n 's/.*"filenames":\[\([^]]*\)\].*/\1/p' <<<"$1" | tr -d '"' | tr ',' '\n'; }
+
+# usage: without_seams WHAT LINES
+without_seams() {
+    local files found
+    mapfile -t files < <(files_of "$2")
+    [ "${#files[@]}" -gt 5 ] || { echo "$1 made next to nothing" >&2; exit 1; }
+    found=$(grep -a -l -F "$seam" "${files[@]}" || true)
+    [ -z "$found" ] || fault "$1: a seam is in" $found
+    echo "$1: ${#files[@]} files searched"
+}
+
+# Nothing asks for a seam but tests.
+while read -r package _ folder said; do
+    for feature in ${said//[,(*)]/ }; do
+        [[ " ${features[*]} " == *" $feature "* ]] ||
+            fault "cargo build --workspace: $package is built with the feature $feature"
+    done
+done < <(cargo tree --locked --workspace -e normal,build --prefix none -f '{p} {f}' | grep -F "($PWD/" | sed 's/ (\*)$//' | sort -u)
+[ "$faults" -eq 0 ] || { echo "$faults faults; nothing was built" >&2; exit 1; }
+
+# So none is in what is released.
+lines=$(artifacts build --release --workspace)
+grep -q -F '/release/tercel"' <<<"$lines" || { echo "no program was built" >&2; exit 1; }
+without_seams "cargo build --release --workspace" "$lines"
+
+# Nor do they come in by being asked for. What is checked and what is built have the same metadata.
+without_seams "cargo check --release --workspace --all-features" \
+    "$(artifacts check --release --workspace --all-features)"
+
+# That they would have been seen: with debug assertions each is there when it is asked for.
+lines=$(artifacts check --workspace --all-features)
+for crate in $(git grep -l -F "$seam" -- 'crates/*/src/*.rs' | cut -d/ -f1,2 | sort -u); do
+    wanted=$(git grep -h -F "$seam" -- "$crate/src/*.rs" | wc -l)
+    mapfile -t files < <(files_of "$(grep -F "\"manifest_path\":\"$PWD/$crate/Cargo.toml\"" <<<"$lines")")
+    seen=$(grep -a -o -F "$seam" "${files[@]}" | wc -l)
+    [ "$seen" -ge "$wanted" ] || fault "$crate: $seen of $wanted seams were found"
+done
+
+# Each wants debug assertions.
+open=$(git grep -n -E 'feature = "(testing|deterministic|count-locks)"' -- 'crates/*/src/*.rs' | grep -v debug_assertions || true)
+[ -z "$open" ] || fault "without debug assertions: $open"
+
+# What is public and not shown is a seam under another name.
+hidden=$(git grep -n -F 'doc(hidden)' -- 'crates/*/src/*.rs' | grep -v '^crates/crypto/src/lib.rs:' || true)
+[ -z "$hidden" ] || fault "public and hidden: $hidden"
+
+[ "$faults" -eq 0 ] || { echo "$faults faults" >&2; exit 1; }
