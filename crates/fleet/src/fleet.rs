@@ -61,18 +61,13 @@ impl Fleet {
         Self::blind_for(settings, Blind { time, unknown_terms: ANY_TERMS })
     }
 
-<<<<<<< ours
     /// Begins to look for the store, if it has not begun yet.
     pub fn begin(&self) {
         self.0.begin();
     }
 
-    /// [`Self::prepare`] with another [blind time](Self::blind_time), and as if all nodes had the same settings, for tests, which cannot
-    /// wait for as long as servers. Early data can be accepted twice by this.
-=======
-    /// Test seam. The same with another [blind time](Self::blind_time), for tests, which cannot wait for as long as servers. With
-    /// less than the safe one early data can be accepted twice.
->>>>>>> theirs
+    /// Test seam. [`Self::prepare`] with another [blind time](Self::blind_time), and as if all nodes had the same settings, for tests,
+    /// which cannot wait for as long as servers. Early data can be accepted twice by this.
     ///
     /// # Errors
     /// As [`Self::connect`].

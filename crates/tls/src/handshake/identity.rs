@@ -72,17 +72,18 @@ impl<'h> CredentialForHello<'h> {
         let Some(set) = &self.config.known_names else {
             return self.config.resumption.has_label();
         };
-        let Some(shown) = &session.credential else { return false };
+        let Some(shown) = session.credential else { return false };
+        let has_server_name = session.server_name.is_some();
         let Self { config, hello, version, chosen } = self;
         let name = negotiate::server_name(hello);
         // Nothing else can be shown: a server with one certificate need not look at what the client can verify.
-        if set.shows_only(&shown.leaf) && !set.refuses_name(name) {
+        if set.shows_only(shown, has_server_name) && !set.refuses_name(name) {
             return true;
         }
         let choose =
             || set.select_credential(&negotiate::request_to_resume(hello, *version, config));
         let Some(credential) = chosen.get_or_insert_with(choose) else { return false };
-        if credential.id().leaf == shown.leaf {
+        if credential.id().in_session(has_server_name) == shown {
             return true;
         }
         // A raw public key names nobody: whether another one has taken its place cannot be told. RFC 7250
@@ -94,7 +95,6 @@ impl<'h> CredentialForHello<'h> {
             (Some(made_under), Some(asked)) => {
                 credential.covers(made_under) && (made_under == asked || credential.covers(asked))
             }
-            (None, None) => shown.names.is_some() && credential.id().names == shown.names,
             _ => false,
         }
     }

@@ -17,7 +17,7 @@ use crate::connection::facts::{Facts, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::session::chain::Chain;
-use crate::session::credential_id::CredentialId;
+use crate::session::credential_id::SessionCredential;
 use crate::session::server_value::ServerSession;
 use crate::session::state::Session;
 use crate::session::stored::StoredSession;
@@ -150,15 +150,12 @@ pub(crate) fn template(
     config: &ServerConfig,
     suite: &'static Suite,
     facts: &Facts,
-    credential: Option<&CredentialId>,
+    credential: Option<SessionCredential>,
     authenticated: Option<u64>,
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = Session::of(suite, facts, now, authenticated);
-    session.credential = credential.copied();
-    if let (Some(id), Some(_)) = (&mut session.credential, &session.server_name) {
-        id.names = None;
-    }
+    session.credential = credential;
     session.context = config.resumption.context_for(&session);
     // Tickets grow by this, so only who asked for it has it judged again.
     if config.request_ocsp {

@@ -1,7 +1,7 @@
 //! Which credential a server's session was made with. A server resumes a session only where a full handshake would
 //! show that credential again, or one that is valid for the same name.
 //!
-//! `handshake/resumption.rs` has the rule.
+//! `handshake/identity.rs` has the rule.
 
 use pki_types::CertificateDer;
 use tercel_crypto::{Hash, HashAlgorithm};
@@ -10,14 +10,18 @@ use tercel_wire::{Reader, Writer};
 /// Identifies a server's credential: its leaf certificate or raw public key, and the names it is valid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CredentialId {
-    /// SHA-256 of the leaf certificate, or of the raw public key.
-    pub(crate) leaf: [u8; DIGEST],
-    /// SHA-256 of the set of names in the leaf's subjectAltName. `None` for a raw public key and for a leaf without
-    /// names, and in sessions that were made under a name, which need no more than that name.
-    pub(crate) names: Option<[u8; DIGEST]>,
+    leaf: Digest,
+    /// Of the set of names in the leaf's subjectAltName. `None` for a raw public key and for a leaf without names.
+    names: Option<Digest>,
 }
 
-const DIGEST: usize = 32;
+/// What a session keeps of the credential it was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionCredential(Digest);
+
+/// The beginning of a SHA-256: nobody gains by two credentials of its own with one digest, and to meet the digest of somebody
+/// else's takes a second preimage.
+type Digest = [u8; 16];
 
 impl CredentialId {
     /// The identity of a credential with this leaf certificate.
@@ -41,35 +45,39 @@ impl CredentialId {
         Self { leaf: digest(key), names: None }
     }
 
-    /// `leaf<0..32> | names<0..32>`, each of 32 bytes or none.
-    pub(crate) fn write(id: Option<&Self>, w: &mut Writer<'_>) {
-        w.opaque8(id.map_or(&[], |id| &id.leaf));
-        w.opaque8(id.and_then(|id| id.names.as_ref()).map_or(&[], |names| names));
+    /// What a session keeps of it: the leaf, if the client sent a name; otherwise the set of names, which is the same for the
+    /// same leaf.
+    pub(crate) fn in_session(&self, has_server_name: bool) -> SessionCredential {
+        let names = self.names.filter(|_| !has_server_name);
+        SessionCredential(names.unwrap_or(self.leaf))
+    }
+}
+
+impl SessionCredential {
+    /// 16 bytes, or none, behind their length.
+    pub(crate) fn write(credential: Option<&Self>, w: &mut Writer<'_>) {
+        w.opaque8(credential.map_or(&[], |credential| &credential.0));
     }
 
     /// What [`Self::write`] wrote; the outer `None` if it is something else.
     #[allow(clippy::option_option, reason = "absent and malformed are two things")]
     pub(crate) fn read(r: &mut Reader<'_>) -> Option<Option<Self>> {
-        let leaf = read_digest(r)?;
-        let names = read_digest(r)?;
-        match (leaf, names) {
-            (Some(leaf), names) => Some(Some(Self { leaf, names })),
-            (None, None) => Some(None),
-            (None, Some(_)) => None,
+        match r.opaque8().ok()? {
+            [] => Some(None),
+            digest => digest.try_into().ok().map(|digest| Some(Self(digest))),
         }
     }
 }
 
-#[allow(clippy::option_option, reason = "absent and malformed are two things")]
-fn read_digest(r: &mut Reader<'_>) -> Option<Option<[u8; DIGEST]>> {
-    match r.opaque8().ok()? {
-        [] => Some(None),
-        digest => digest.try_into().ok().map(Some),
-    }
+fn digest(bytes: &[u8]) -> Digest {
+    Hash::digest(HashAlgorithm::Sha256, &[bytes]).first_chunk().copied().unwrap_or_default()
 }
 
-fn digest(bytes: &[u8]) -> [u8; DIGEST] {
-    Hash::digest(HashAlgorithm::Sha256, &[bytes]).first_chunk().copied().unwrap_or_default()
+#[cfg(test)]
+impl SessionCredential {
+    pub(crate) fn for_tests(byte: u8) -> Self {
+        Self([byte; 16])
+    }
 }
 
 #[cfg(test)]
@@ -78,30 +86,24 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_nothing_else() {
-        let ids = [
-            None,
-            Some(CredentialId { leaf: [1; DIGEST], names: None }),
-            Some(CredentialId { leaf: [1; DIGEST], names: Some([2; DIGEST]) }),
-        ];
-        for id in ids {
+        for credential in [None, Some(SessionCredential([1; 16]))] {
             let mut bytes = Vec::new();
             let mut w = Writer::new(&mut bytes);
-            CredentialId::write(id.as_ref(), &mut w);
+            SessionCredential::write(credential.as_ref(), &mut w);
             w.finish().unwrap();
             let mut r = Reader::new(&bytes);
-            assert_eq!(CredentialId::read(&mut r), Some(id));
+            assert_eq!(SessionCredential::read(&mut r), Some(credential));
             assert!(r.is_empty());
         }
-        let names_alone = [&[0, 32][..], &[2; 32]].concat();
-        let short = [&[31][..], &[1; 31], &[0]].concat();
-        let long = [&[33][..], &[1; 33], &[0]].concat();
-        for bytes in [names_alone, short, long, vec![0]] {
-            assert_eq!(CredentialId::read(&mut Reader::new(&bytes)), None, "{bytes:?}");
+        let short = [&[15][..], &[1; 15]].concat();
+        let long = [&[17][..], &[1; 17]].concat();
+        for bytes in [short, long, vec![16, 1], Vec::new()] {
+            assert_eq!(SessionCredential::read(&mut Reader::new(&bytes)), None, "{bytes:?}");
         }
     }
 
     #[test]
-    fn certificates_for_the_same_names_differ_in_their_leaf_only() {
+    fn a_session_keeps_the_leaf_with_a_name_and_the_names_without() {
         let certificate = |names: &[&str]| {
             let key = rcgen::KeyPair::generate().unwrap();
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -110,14 +112,19 @@ mod tests {
         };
         let first = certificate(&["a.example", "192.0.2.1"]);
         let renewed = certificate(&["192.0.2.1", "A.example", "a.example"]);
-        assert_eq!(first.names, renewed.names);
-        assert_ne!(first.leaf, renewed.leaf);
+        assert_eq!(first.in_session(false), renewed.in_session(false));
+        assert_ne!(first.in_session(true), renewed.in_session(true));
         for others in [&["a.example"][..], &["a.example", "192.0.2.2"], &["192.0.2.1"]] {
-            assert_ne!(first.names, certificate(others).names, "{others:?}");
+            assert_ne!(
+                first.in_session(false),
+                certificate(others).in_session(false),
+                "{others:?}"
+            );
         }
-        assert_eq!(certificate(&[]).names, None);
-        let key = CredentialId::of_raw_public_key(&[1]);
-        assert_eq!(key.names, None);
-        assert_ne!(key, CredentialId::of_raw_public_key(&[2]));
+        let [nameless, other] = [(); 2].map(|()| certificate(&[]).in_session(false));
+        assert_ne!(nameless, other);
+        let [key, other] = [[1], [2]].map(|key| CredentialId::of_raw_public_key(&key));
+        assert_eq!(key.in_session(true), key.in_session(false));
+        assert_ne!(key.in_session(true), other.in_session(true));
     }
 }

@@ -16,7 +16,7 @@ use tercel_wire::{
 
 use super::chain::Chain;
 use super::context::Context;
-use super::credential_id::CredentialId;
+use super::credential_id::SessionCredential;
 use super::parts::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
@@ -60,7 +60,7 @@ pub(crate) struct Session {
     /// Which configuration made it. Sessions of another are not accepted.
     pub(crate) context: Context,
     /// Server: the credential that was shown in the full handshake behind it. `None` if an external pre-shared key was used.
-    pub(crate) credential: Option<CredentialId>,
+    pub(crate) credential: Option<SessionCredential>,
     /// Client: the ticket or session id to show. Server: empty.
     pub(crate) identity: Vec<u8>,
     /// Client, TLS 1.2: `identity` is a ticket, not a session id.
@@ -231,7 +231,7 @@ impl Session {
         w.opaque8(self.server_name.as_deref().unwrap_or_default().as_bytes());
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
         w.opaque8(&self.context);
-        CredentialId::write(self.credential.as_ref(), &mut w);
+        SessionCredential::write(self.credential.as_ref(), &mut w);
         w.opaque16(&self.identity);
         write_used_key(&mut w, self.pre_shared_key.as_ref());
         write_chain(&mut w, &self.peer_chain);
@@ -312,7 +312,7 @@ impl Session {
             server_name: read_name(r.opaque8().ok()?)?,
             alpn: not_empty(r.opaque8().ok()?),
             context: Context::read(r.opaque8().ok()?)?,
-            credential: CredentialId::read(&mut r)?,
+            credential: SessionCredential::read(&mut r)?,
             identity: r.opaque16().ok()?.to_vec(),
             pre_shared_key: read_used_key(&mut r)?,
             peer_chain: read_chain(&mut r)?.into(),

@@ -11,6 +11,7 @@ use crate::config::certificate_types::TypeSet;
 use crate::config::compression::CompressCertificate;
 use crate::config::policy::SelectCredential;
 use crate::connection::authentication::certificate::compress_ahead;
+use crate::session::credential_id::SessionCredential;
 use arc_swap::ArcSwap;
 use pki_types::CertificateDer;
 
@@ -109,10 +110,11 @@ impl Credentials {
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 
-    /// Whether all that can be shown is the one credential with this leaf.
-    pub(crate) fn shows_only(&self, leaf: &[u8; 32]) -> bool {
+    /// Whether all that can be shown is the one credential that a session was made with.
+    pub(crate) fn shows_only(&self, shown: SessionCredential, has_server_name: bool) -> bool {
         let current = self.current.load();
-        matches!(current.credentials.as_slice(), [only] if only.id().leaf == *leaf)
+        let is_shown = |only: &Credential| only.id().in_session(has_server_name) == shown;
+        matches!(current.credentials.as_slice(), [only] if is_shown(only))
     }
 
     /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.

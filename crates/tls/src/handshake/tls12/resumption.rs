@@ -212,6 +212,7 @@ pub(crate) fn of_server(
     credential: &CredentialId,
     is_sealed: bool,
 ) -> Session {
+    let credential = credential.in_session(facts.server_name.is_some());
     let mut session = resumption::template(config, suite, facts, Some(credential), None);
     session.secret = Secret::new(main.as_bytes());
     session.lifetime = resumption::lifetime(config, is_sealed);

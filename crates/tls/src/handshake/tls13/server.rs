@@ -57,7 +57,8 @@ pub(crate) async fn handshake(
     let authenticated = session.as_ref().map(|session| session.authenticated);
     // A chain of resumptions stays bound to what its full handshake has shown.
     let resumed = session.as_ref().and_then(|session| session.credential);
-    let credential = credential.as_ref().map(|credential| *credential.id()).or(resumed);
+    let has_name = facts.server_name.is_some();
+    let credential = credential.map(|shown| shown.id().in_session(has_name)).or(resumed);
     if let Some(Received { shown, scheme }) = shown {
         facts.peer_signature_scheme = Some(scheme);
         shown.into_facts(&mut facts);
@@ -70,7 +71,7 @@ pub(crate) async fn handshake(
     let requesting = requesting(config, &facts, &transcript);
     if !sent.for_tickets.is_empty() {
         let secret = end.into_resumption_secret(&mut transcript).ok_or(Local::Encode)?;
-        let template = server_session(config, suite, &facts, credential.as_ref(), authenticated);
+        let template = server_session(config, suite, &facts, credential, authenticated);
         resumption::send_tickets(flow, config, &sent.for_tickets, template, &secret, &mut facts)?;
     }
     flow.connect(Established {

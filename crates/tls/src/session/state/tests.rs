@@ -28,7 +28,7 @@ fn sessions() -> [Session; 2] {
         server_name: Some("server.example".to_owned()),
         alpn: Some(b"h2".to_vec()),
         context: Context::new(&[1; 16], None),
-        credential: Some(CredentialId { leaf: [9; 32], names: Some([10; 32]) }),
+        credential: Some(SessionCredential::for_tests(9)),
         identity: vec![2; 300],
         by_ticket: true,
         peer_chain: vec![CertificateDer::from(vec![3; 70]), CertificateDer::from(vec![4; 80])]
