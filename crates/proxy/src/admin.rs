@@ -6,7 +6,6 @@
 //! Must not know: clients and backends. Next: [`crate::metrics`], the answer's text.
 
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tercel_tokio::AcceptBackoff;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -36,9 +36,6 @@ const HEAD_TIME: Duration = Duration::from_secs(5);
 
 /// Time for a connection as a whole.
 const CONNECTION_TIME: Duration = Duration::from_secs(15);
-
-/// Pause after a failed `accept`, which would fail again at once.
-const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 /// Whether the process serves, as `/healthz` tells it.
 #[derive(Debug, Default)]
@@ -108,16 +105,21 @@ pub async fn serve(
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
     // Dropped with this future, and with it the connections.
     let mut connections = tokio::task::JoinSet::new();
+    let mut backoff = AcceptBackoff::new();
     loop {
         while connections.try_join_next().is_some() {}
         let permit = Arc::clone(&permits).acquire_owned().await;
         let transport = match listener.accept().await {
             Ok((transport, _)) => transport,
             Err(error) => {
-                pause_after(&error).await;
+                if !backoff.is_failing() {
+                    tracing::warn!(%error, "the operators' address cannot accept a connection");
+                }
+                tokio::time::sleep(backoff.after(&error)).await;
                 continue;
             }
         };
+        backoff.reset();
         let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
         connections.spawn(async move {
             let answered = answer(transport, metrics, health);
@@ -125,11 +127,6 @@ pub async fn serve(
             drop(permit);
         });
     }
-}
-
-async fn pause_after(error: &io::Error) {
-    tracing::warn!(%error, "the operators' address cannot accept a connection");
-    tokio::time::sleep(AFTER_FAILURE).await;
 }
 
 /// One connection, one request.

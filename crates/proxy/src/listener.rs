@@ -11,6 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tercel_tokio::AcceptBackoff;
 use tokio::net::TcpStream;
 
 use crate::connection;
@@ -51,7 +52,7 @@ pub(crate) fn prepare(listener: &TcpListener) -> io::Result<TcpListener> {
 pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, number: usize) {
     let drain = hub.drain.notified();
     let mut drain = pin!(drain);
-    let mut failures = 0_u32;
+    let mut backoff = AcceptBackoff::new();
     let reserve = Reserve::new();
     loop {
         let accepted = std::future::poll_fn(|context| match listener.poll_accept(context) {
@@ -62,7 +63,7 @@ pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, numb
         match accepted.await {
             None => return accept_rest(&hub, &listener, number),
             Some(Ok((transport, client))) => {
-                failures = 0;
+                backoff.reset();
                 let is_last = reserve.has(&transport);
                 begin(&hub, transport, client, number);
                 if is_last {
@@ -71,9 +72,9 @@ pub(crate) async fn accept(hub: Rc<Hub>, listener: tokio::net::TcpListener, numb
             }
             Some(Err(error)) => {
                 hub.shard.accept_failed(&error);
-                if !is_of_one_connection(&error) {
-                    failures = failures.saturating_add(1);
-                    pause(&hub, &error, failures).await;
+                let wait = backoff.after(&error);
+                if !wait.is_zero() {
+                    pause(&hub, &error, wait).await;
                 }
             }
         }
@@ -92,7 +93,7 @@ fn accept_rest(hub: &Rc<Hub>, listener: &tokio::net::TcpListener, number: usize)
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => {
                 hub.shard.accept_failed(&error);
-                if !is_of_one_connection(&error) {
+                if !AcceptBackoff::new().after(&error).is_zero() {
                     return;
                 }
             }
@@ -133,19 +134,12 @@ pub(crate) fn refused(reason: TooMany) -> Refused {
     }
 }
 
-/// The client was gone before it was accepted: the next one is not concerned.
-fn is_of_one_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
-}
-
 /// No file descriptors, or no memory: connections that end give some back, so a while later there may be.
-async fn pause(hub: &Hub, error: &io::Error, failures: u32) {
+async fn pause(hub: &Hub, error: &io::Error, wait: Duration) {
     if let Some(left_out) = hub.repeats.admit(std::time::Instant::now()) {
         tracing::error!(%error, left_out, "no connection can be accepted; trying again");
     }
-    let wait = FIRST_PAUSE.saturating_mul(1 << failures.min(6));
-    tokio::time::sleep(wait.min(LONGEST_PAUSE)).await;
+    tokio::time::sleep(wait).await;
 }
 
 /// What is left is for backends, so the next clients wait until others have gone.
@@ -153,9 +147,9 @@ async fn wait_for_files(hub: &Hub, reserve: Reserve) {
     let error = io::Error::from(nix::errno::Errno::EMFILE);
     hub.shard.accept_failed(&error);
     while reserve.is_next() && !hub.is_draining() {
-        pause(hub, &error, 0).await;
+        pause(hub, &error, LOOK_FOR_FILES).await;
     }
 }
 
-const FIRST_PAUSE: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// Between two looks at whether there are files again.
+const LOOK_FOR_FILES: Duration = Duration::from_millis(5);

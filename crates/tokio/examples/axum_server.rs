@@ -9,9 +9,8 @@ use axum::Router;
 use axum::routing::get;
 use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::{Credential, ServerConfig};
-use tercel_tokio::{Acceptor, TlsStream};
+use tercel_tokio::{Acceptor, TlsListener, TlsStream};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -20,54 +19,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let credential = Credential::new(chain, &load_key_pem(&std::fs::read(key)?)?)?;
     let config =
         ServerConfig::builder().credential(credential).alpn(&["h2", "http/1.1"]).build()?;
-    let listener = TlsListener::bind(&address, Acceptor::new(config)).await?;
-    println!("https://{}", listener.address);
+    let listener = TcpListener::bind(&address).await?;
+    println!("https://{}", listener.local_addr()?);
+    let listener = TlsListener::new(listener, Acceptor::new(config))
+        .on_failure(|failure| eprintln!("{failure}"));
     let app = Router::new().route("/", get(|| async { "hello over TLS\n" }));
-    axum::serve(listener, app).await?;
+    axum::serve(Incoming(listener), app).await?;
     Ok(())
 }
 
-/// Connections whose handshake is complete.
-struct TlsListener {
-    address: SocketAddr,
-    accepted: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
-}
+/// Connections whose handshake is complete, as axum takes them.
+struct Incoming(TlsListener);
 
-impl TlsListener {
-    async fn bind(address: &str, acceptor: Acceptor) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        let address = listener.local_addr()?;
-        let (sender, accepted) = mpsc::channel(64);
-        tokio::spawn(async move {
-            loop {
-                let Ok((transport, peer)) = listener.accept().await else { continue };
-                let (acceptor, sender) = (acceptor.clone(), sender.clone());
-                // Each handshake in a task of its own: a slow client holds up no other.
-                tokio::spawn(async move {
-                    match acceptor.accept(transport).await {
-                        Ok(stream) => drop(sender.send((stream, peer)).await),
-                        Err(error) => eprintln!("{peer}: {error}"),
-                    }
-                });
-            }
-        });
-        Ok(Self { address, accepted })
-    }
-}
-
-impl axum::serve::Listener for TlsListener {
+impl axum::serve::Listener for Incoming {
     type Io = TlsStream<TcpStream>;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.accepted.recv().await {
-            Some(accepted) => accepted,
-            None => std::future::pending().await,
-        }
+        self.0.accept().await
     }
 
     fn local_addr(&self) -> std::io::Result<Self::Addr> {
-        Ok(self.address)
+        self.0.get_ref().local_addr()
     }
 }
 

@@ -9,9 +9,8 @@ use std::task::{Context, Poll};
 
 use tercel::pki::{load_certs_pem, load_key_pem};
 use tercel::{Credential, ServerConfig};
-use tercel_tokio::{Acceptor, TlsStream};
+use tercel_tokio::{Acceptor, TlsListener, TlsStream};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::transport::Server;
 use tonic::transport::server::Connected;
@@ -30,37 +29,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("https://{}", listener.local_addr()?);
     let (status, service) = tonic_health::server::health_reporter();
     status.set_service_status("example", ServingStatus::Serving).await;
-    let accepted = Accepted(accept(listener, Acceptor::new(config)));
-    Server::builder().add_service(service).serve_with_incoming(accepted).await?;
+    let listener = TlsListener::new(listener, Acceptor::new(config))
+        .on_failure(|failure| eprintln!("{failure}"));
+    Server::builder().add_service(service).serve_with_incoming(Accepted(listener)).await?;
     Ok(())
 }
 
-/// Connections whose handshake is complete.
-fn accept(listener: TcpListener, acceptor: Acceptor) -> mpsc::Receiver<Grpc> {
-    let (sender, accepted) = mpsc::channel(64);
-    tokio::spawn(async move {
-        loop {
-            let Ok((transport, peer)) = listener.accept().await else { continue };
-            let (acceptor, sender) = (acceptor.clone(), sender.clone());
-            // Each handshake in a task of its own: a slow client holds up no other.
-            tokio::spawn(async move {
-                match acceptor.accept(transport).await {
-                    Ok(stream) => drop(sender.send(Grpc(stream)).await),
-                    Err(error) => eprintln!("{peer}: {error}"),
-                }
-            });
-        }
-    });
-    accepted
-}
-
-struct Accepted(mpsc::Receiver<Grpc>);
+/// Connections whose handshake is complete, as tonic takes them.
+struct Accepted(TlsListener);
 
 impl Stream for Accepted {
     type Item = io::Result<Grpc>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|stream| stream.map(Ok))
+        self.0.poll_accept(context).map(|(stream, _)| Some(Ok(Grpc(stream))))
     }
 }
 

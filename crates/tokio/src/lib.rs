@@ -2,18 +2,16 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use tercel_tokio::{Acceptor, Connector};
+//! use tercel_tokio::{Acceptor, Connector, TlsListener};
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //! use tokio::net::{TcpListener, TcpStream};
 //!
 //! async fn serve(config: Arc<tercel::ServerConfig>) -> std::io::Result<()> {
-//!     let acceptor = Acceptor::new(config);
 //!     let listener = TcpListener::bind(("127.0.0.1", 8443)).await?;
+//!     let mut listener = TlsListener::new(listener, Acceptor::new(config));
 //!     loop {
-//!         let (transport, _) = listener.accept().await?;
-//!         let acceptor = acceptor.clone();
+//!         let (mut stream, _) = listener.accept().await;
 //!         tokio::spawn(async move {
-//!             let mut stream = acceptor.accept(transport).await?;
 //!             stream.write_all(b"hello\n").await?;
 //!             stream.shutdown().await
 //!         });
@@ -44,7 +42,7 @@
 //!
 //! | to do this | look at |
 //! |---|---|
-//! | serve | [`Acceptor`] |
+//! | serve | [`TlsListener`], [`Acceptor`] |
 //! | answer early data before the handshake is complete | [`EarlyExchange`] |
 //! | connect, with early data too | [`Connector`] |
 //! | choose certificates, sign, find sessions or judge peers elsewhere | [`Answers`] |
@@ -53,6 +51,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accept_backoff;
 mod acceptor;
 mod answers;
 mod connector;
@@ -60,16 +59,19 @@ mod early;
 mod error;
 mod handshake;
 mod incoming;
+mod listener;
 mod outgoing;
 mod pool;
 mod split;
 mod stream;
 
+pub use accept_backoff::AcceptBackoff;
 pub use acceptor::Acceptor;
 pub use answers::Answers;
 pub use connector::{Connector, EarlyConnection};
 pub use early::EarlyExchange;
 pub use error::HandshakeError;
+pub use listener::{AcceptFailure, Listen, TlsListener};
 pub use split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 pub use stream::TlsStream;
 pub use tercel;

@@ -23,6 +23,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tercel::pki_types::UnixTime;
 use tercel::{Credential, MemoryStore, Policy, ReplayGuard, ServerConfig, ServerConfigBuilder};
+use tercel_tokio::AcceptBackoff;
 
 use crate::{explain, material};
 use announce::Announcement;
@@ -140,18 +141,23 @@ fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBu
 
 fn accept(listener: &TcpListener, session: &Arc<Session>, limit: usize) -> Result<()> {
     let slots = Slots::new(limit);
+    let mut backoff = AcceptBackoff::new();
     loop {
         // At the limit, clients wait in the system's queue.
         let slot = slots.take();
         let (socket, peer) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) => {
-                explain::say(format_args!("cannot accept: {error}"));
+                // Said once, however long it lasts.
+                if !backoff.is_failing() {
+                    explain::say(format_args!("cannot accept, trying again: {error}"));
+                }
                 // Most likely out of descriptors: connections that end give some back.
-                thread::sleep(AFTER_ACCEPT_ERROR);
+                thread::sleep(backoff.after(&error));
                 continue;
             }
         };
+        backoff.reset();
         let session = Arc::clone(session);
         let spawned = thread::Builder::new().name(peer.to_string()).spawn(move || {
             let _slot = slot;
@@ -166,5 +172,3 @@ fn accept(listener: &TcpListener, session: &Arc<Session>, limit: usize) -> Resul
 
 /// How many connections with early data two minutes may bring.
 const REMEMBERED_EARLY_DATA: usize = 1 << 16;
-
-const AFTER_ACCEPT_ERROR: Duration = Duration::from_millis(100);

@@ -9,5 +9,6 @@ mod early;
 mod exchanging;
 mod handshakes;
 mod late_authentication;
+mod listener;
 mod memory;
 mod support;

@@ -1,0 +1,210 @@
+//! A listener out of file descriptors, or beset by clients that say nothing.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tercel_tokio::{AcceptFailure, Acceptor, Connector, Listen, TlsListener};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+
+use crate::support::{client, name, server};
+
+/// What is to be accepted next, and how often it was asked for.
+#[derive(Clone, Default)]
+struct Scripted(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    next: VecDeque<DuplexStream>,
+    /// Each attempt fails so for as long as this is set.
+    failing: Option<io::ErrorKind>,
+    attempts: usize,
+    accepted: usize,
+    waker: Option<Waker>,
+}
+
+impl Scripted {
+    fn arrive(&self, transport: DuplexStream) {
+        let mut script = self.0.lock().unwrap();
+        script.next.push_back(transport);
+        if let Some(waker) = script.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn fail(&self, how: Option<io::ErrorKind>) {
+        self.0.lock().unwrap().failing = how;
+    }
+}
+
+impl Listen for Scripted {
+    type Transport = DuplexStream;
+    type Address = usize;
+
+    fn poll_accept(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<(DuplexStream, usize)>> {
+        let mut script = self.0.lock().unwrap();
+        script.attempts += 1;
+        assert!(script.attempts < 10_000, "it spins");
+        if let Some(kind) = script.failing {
+            return Poll::Ready(Err(kind.into()));
+        }
+        match script.next.pop_front() {
+            Some(transport) => {
+                script.accepted += 1;
+                Poll::Ready(Ok((transport, script.accepted)))
+            }
+            None => {
+                script.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+fn acceptor() -> Acceptor {
+    Acceptor::new(server().build().unwrap())
+}
+
+fn good_client(source: &Scripted) -> tokio::task::JoinHandle<()> {
+    let (near, far) = duplex(1 << 16);
+    source.arrive(far);
+    tokio::spawn(async move {
+        let connector = Connector::new(client().build().unwrap()).time_limit(None);
+        let mut stream = connector.connect(name(), near).await.unwrap();
+        stream.write_all(b"good").await.unwrap();
+        stream.shutdown().await.unwrap();
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_fails_is_asked_again_after_a_while() {
+    for (kind, most) in [(io::ErrorKind::OutOfMemory, 60), (io::ErrorKind::ConnectionAborted, 3000)]
+    {
+        let source = Scripted::default();
+        source.fail(Some(kind));
+        let reported = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&reported);
+        let mut listener =
+            TlsListener::new(source.clone(), acceptor()).on_failure(move |failure| {
+                assert!(matches!(failure, AcceptFailure::Accept { .. }), "{failure}");
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        assert!(timeout(Duration::from_secs(10), listener.accept()).await.is_err());
+        let attempts = source.0.lock().unwrap().attempts;
+        assert!((10..most).contains(&attempts), "{kind}: {attempts} attempts in 10 seconds");
+        assert_eq!(attempts, reported.load(Ordering::Relaxed));
+
+        source.fail(None);
+        let client = good_client(&source);
+        let (mut stream, _) = timeout(Duration::from_secs(1), listener.accept()).await.unwrap();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).await.unwrap();
+        assert_eq!(said, b"good");
+        client.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_open_handshakes_are_bounded_and_give_way() {
+    const MOST: usize = 4;
+    let source = Scripted::default();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let (count, script) = (Arc::clone(&ended), source.clone());
+    let acceptor = acceptor().time_limit(Some(Duration::from_secs(1)));
+    let mut listener = TlsListener::new(source.clone(), acceptor).max_handshakes(MOST).on_failure(
+        move |failure| {
+            assert!(matches!(failure, AcceptFailure::Handshake { .. }), "{failure}");
+            let ended = count.fetch_add(1, Ordering::Relaxed);
+            let open = script.0.lock().unwrap().accepted - ended;
+            assert!(open <= MOST, "{open} handshakes at a time");
+        },
+    );
+    let silent: Vec<_> = (0..3 * MOST)
+        .map(|_| {
+            let (near, far) = duplex(1 << 16);
+            source.arrive(far);
+            near
+        })
+        .collect();
+    let client = good_client(&source);
+    assert!(timeout(Duration::from_millis(500), listener.accept()).await.is_err());
+    assert_eq!(source.0.lock().unwrap().accepted, MOST);
+    let (mut stream, peer) = timeout(Duration::from_secs(10), listener.accept()).await.unwrap();
+    assert_eq!((peer, ended.load(Ordering::Relaxed)), (3 * MOST + 1, 3 * MOST));
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).await.unwrap();
+    assert_eq!(said, b"good");
+    client.await.unwrap();
+    drop(silent);
+}
+
+#[tokio::test]
+async fn a_slow_client_holds_up_no_other() {
+    let source = Scripted::default();
+    let (_silent, far) = duplex(1 << 16);
+    source.arrive(far);
+    let client = good_client(&source);
+    let mut listener = TlsListener::new(source, acceptor());
+    assert_eq!(listener.accept().await.1, 2);
+    client.await.unwrap();
+}
+
+/// By a process that has so few, over real sockets.
+#[cfg(unix)]
+#[tokio::test]
+async fn without_file_descriptors_it_waits_until_there_are_some() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""]);
+    shell.arg(std::env::current_exe().unwrap());
+    shell.args(["--exact", "listener::serve_with_few_files", "--ignored", "--nocapture"]);
+    let mut child = shell.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut line = |key: &str| {
+        lines.find_map(|line| Some(line.split_once(key)?.1.to_owned())).expect("it has ended")
+    };
+    let address = line("listening on ");
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(TcpStream::connect(&address).await.unwrap());
+    }
+    // Long enough for a loop without pauses to fail a hundred thousand times.
+    sleep(Duration::from_secs(2)).await;
+    drop(idle);
+    let transport = TcpStream::connect(&address).await.unwrap();
+    let connector = Connector::new(client_of_anyone());
+    connector.connect(name(), transport).await.unwrap();
+    let failures: usize = line("failures: ").parse().unwrap();
+    assert!((1..100).contains(&failures), "{failures} failures of accept");
+    assert!(child.wait().unwrap().success());
+}
+
+/// The other process has an authority of its own.
+fn client_of_anyone() -> Arc<tercel::ClientConfig> {
+    let anyone = tercel::Policy::Here(Arc::new(tercel::AcceptAnyPeer) as _);
+    tercel::ClientConfig::builder().verifier(anyone).build().unwrap()
+}
+
+#[tokio::test]
+#[ignore = "run by `without_file_descriptors_it_waits_until_there_are_some`"]
+async fn serve_with_few_files() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    println!("\nlistening on {}", listener.local_addr().unwrap());
+    let failures = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&failures);
+    let mut listener = TlsListener::new(listener, acceptor()).on_failure(move |failure| {
+        if let AcceptFailure::Accept { .. } = failure {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    drop(listener.accept().await);
+    println!("\nfailures: {}", failures.load(Ordering::Relaxed));
+}
