@@ -494,8 +494,15 @@ fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
 }
 
 /// Options that the test does not give two values: docs/sessions.md has them with their reason.
-const NOT_RUN: [&str; 3] =
-    ["server_groups_hint", "request_server_padding", "answer_server_padding"];
+const NOT_RUN: [&str; 5] = [
+    // Compiled for tests only.
+    "server_groups_hint",
+    "request_server_padding",
+    "answer_server_padding",
+    // For clients without tickets, which ours is not: `session_ids.rs`.
+    "session_ids",
+    "without_session_ids",
+];
 
 /// Both versions, for the one option that is about them.
 fn versions_of<B>(
