@@ -85,10 +85,10 @@ interop *FLAGS="": (peers "")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
-# The same with every peer of conformance/peers, some of which take long to build.
+# The same with every cell, and every peer of conformance/peers, some of which take long to build.
 interop-full *FLAGS="": (peers "--features full")
     cargo build --release -p tercel-cli
-    cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
+    cargo run --release -p tercel-interop -- --full --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
 # Three terminators that share sessions in a real store, and what befalls them: `just fleet --quick` in four minutes.
 fleet *FLAGS="":

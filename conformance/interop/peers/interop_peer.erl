@@ -31,20 +31,22 @@ abilities() ->
         "groups x25519 secp256r1 secp384r1\n"
         "groups1.2 secp256r1 secp384r1\n"
         "limits group suite1.2 suite1.3\n"
-        %% In TLS 1.2 it has no tickets.
-        "as-client resume-1.2-id resume-1.3-stateless resume-1.3-stateful\n"
-        "as-server resume-1.2-id resume-1.3-stateless resume-1.3-stateful\n"
-        %% In TLS 1.3 there are no tickets unless one asks for them.
+        %% In TLS 1.2 it has no tickets. In TLS 1.3 its client does not send psk_key_exchange_modes until it has
+        %% a session, and is given none; its server stops at a client that comes back and lists a signature scheme
+        %% that it does not know.
+        "as-client resume-1.2-id\n"
+        "as-server resume-1.2-id\n"
         "resumes 1.2\ngives 1.2\n").
 
 serve(Options) ->
-    Settings = shared(Options) ++ tickets(Options) ++ client_auth(Options),
-    {ok, Listener} = ssl:listen(number("port", Options), [{ip, {127, 0, 0, 1}}, {reuseaddr, true} | Settings]),
-    serve_next(Listener).
+    Settings = shared(Options) ++ client_auth(Options),
+    Local = [{ip, {127, 0, 0, 1}}, {reuseaddr, true}, {active, false}, {nodelay, true}, binary],
+    {ok, Listener} = gen_tcp:listen(number("port", Options), Local),
+    serve_next(Listener, Settings).
 
-serve_next(Listener) ->
-    {ok, Connection} = ssl:transport_accept(Listener),
-    case ssl:handshake(Connection, 15000) of
+serve_next(Listener, Settings) ->
+    {ok, Socket} = gen_tcp:accept(Listener),
+    case ssl:handshake(Socket, Settings, 15000) of
         {ok, Tls} ->
             tell(Tls),
             echo(Tls),
@@ -52,17 +54,15 @@ serve_next(Listener) ->
         {error, Reason} ->
             complain(Reason)
     end,
-    serve_next(Listener).
+    gen_tcp:close(Socket),
+    serve_next(Listener, Settings).
 
+%% With a limit, since now and then it does not notice that a client of TLS 1.3 has closed.
 echo(Tls) ->
-    case ssl:recv(Tls, 0) of
+    case ssl:recv(Tls, 0, 5000) of
         {ok, Data} -> ok = ssl:send(Tls, Data), echo(Tls);
         {error, _} -> ok
     end.
-
-tickets(#{"feature" := "resume-1.3-stateless"}) -> [{session_tickets, stateless}];
-tickets(#{"feature" := "resume-1.3-stateful"}) -> [{session_tickets, stateful}];
-tickets(_) -> [].
 
 client_auth(#{"client-ca" := File}) ->
     [{verify, verify_peer}, {fail_if_no_peer_cert, true}, {cacertfile, File}];
@@ -88,11 +88,7 @@ connected(Options = #{"name" := Name, "ca" := Roots}) ->
         "127.0.0.1" -> [];
         _ -> [{server_name_indication, Name}]
     end,
-    Sessions = case Options of
-        #{"feature" := "resume-1.3" ++ _} -> [{session_tickets, auto}];
-        _ -> []
-    end,
-    Settings = shared(Options) ++ Check ++ Sessions ++ [{verify, verify_peer}, {cacertfile, Roots}],
+    Settings = shared(Options) ++ Check ++ [{verify, verify_peer}, {cacertfile, Roots}],
     Address = case Name of
         "127.0.0.1" -> {127, 0, 0, 1};
         _ -> "localhost"

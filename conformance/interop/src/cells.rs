@@ -139,6 +139,11 @@ impl Cell {
         }
     }
 
+    /// Whether it has no suite or group of its own, a usual key and nothing to refuse.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.suite.is_none() && Key::COMMON.contains(&self.key) && self.fault.is_none()
+    }
+
     /// Which of [`MATTERS`] it shows.
     pub(crate) fn matter(&self) -> &'static str {
         let (tls12, tls13) = match (self.fault, self.client) {

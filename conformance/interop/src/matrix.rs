@@ -37,21 +37,26 @@ impl Matrix {
         counts[side(role)] += 1;
     }
 
-    /// Lines in which nothing was run are left out.
+    /// As many columns as fit on a page, then the next ones. Lines in which nothing was run are left out.
     pub(crate) fn text(&self) -> String {
+        let blocks: Vec<_> =
+            self.columns.chunks(COLUMNS).map(|columns| self.block(columns)).collect();
+        blocks.join("\n\n")
+    }
+
+    fn block(&self, columns: &[String]) -> String {
         let fields = self.fields.lock().unwrap_or_else(PoisonError::into_inner);
         let field = |line: &String, column: &String| {
             fields.get(&(line.clone(), column.clone())).copied().unwrap_or_default()
         };
-        let width = self.columns.iter().map(String::len).max().unwrap_or_default().max(WIDEST) + 2;
+        let width = columns.iter().map(String::len).max().unwrap_or_default().max(WIDEST) + 2;
         let first = self.lines.iter().map(String::len).max().unwrap_or_default() + 2;
         let mut text = format!("{:first$}", "");
-        for column in &self.columns {
+        for column in columns {
             text += &format!("{column:width$}");
         }
         for line in &self.lines {
-            let words: Vec<_> =
-                self.columns.iter().map(|column| word(field(line, column))).collect();
+            let words: Vec<_> = columns.iter().map(|column| word(field(line, column))).collect();
             if words.iter().all(|word| *word == NOTHING) {
                 continue;
             }
@@ -82,6 +87,7 @@ fn word(field: Field) -> &'static str {
     }
 }
 
+const COLUMNS: usize = 9;
 const NOTHING: &str = "-";
 const WIDEST: usize = "connect".len();
 
