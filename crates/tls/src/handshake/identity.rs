@@ -65,9 +65,9 @@ impl<'h> CredentialForHello<'h> {
         Self { config, hello, version, chosen: None }
     }
 
-    /// Whether a full handshake would authenticate what the session's did: with the same leaf, or with a certificate for the
-    /// name that the session was made under. Where that cannot be told, the label of the configuration has to do, which
-    /// the session's context includes.
+    /// Whether a full handshake would authenticate the same server as the one behind the session: with the same leaf, or with a
+    /// certificate for the name that the session was made under. If the application chooses credentials itself, this is not known
+    /// in advance; then both configurations need the same label, which is part of the session's context.
     pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
         let Some(set) = &self.config.known_names else {
             return self.config.resumption.has_label();
@@ -76,7 +76,7 @@ impl<'h> CredentialForHello<'h> {
         let has_server_name = session.server_name.is_some();
         let Self { config, hello, version, chosen } = self;
         let name = negotiate::server_name(hello);
-        // Nothing else can be shown: a server with one certificate need not look at what the client can verify.
+        // A server with one credential can show no other, so what the client can verify makes no difference.
         if set.shows_only(shown, has_server_name) && !set.refuses_name(name) {
             return true;
         }
