@@ -117,7 +117,7 @@ mod tests {
             assert_eq!(first_missing(backwards(), 0..count), None, "{count}");
             assert_eq!(first_missing(backwards(), 1..count), Some(0), "{count}");
             assert_eq!(first_missing(backwards(), 0..count - 1), Some(count - 1), "{count}");
-            assert_eq!(first_missing([64, u16::MAX].into_iter(), 0..count).is_some(), true);
+            assert!(first_missing([64, u16::MAX].into_iter(), 0..count).is_some());
         }
     }
 
