@@ -50,8 +50,8 @@ pub(crate) async fn judge(
 /// The credential that a full handshake would show to the client of one hello. It is chosen at most once, however many sessions
 /// the client names, and only where the choice is made by a set of credentials.
 pub(crate) struct CredentialForHello<'h> {
-    config: &'h ServerConfig,
-    hello: &'h ClientHello<'h>,
+    pub(crate) config: &'h ServerConfig,
+    pub(crate) hello: &'h ClientHello<'h>,
     version: ProtocolVersion,
     chosen: Option<Option<Arc<Credential>>>,
 }

@@ -46,16 +46,7 @@ pub(super) async fn choose_basis(
 ) -> Result<Basis, Error> {
     let mut credential = CredentialForHello::new(config, hello, ProtocolVersion::TLS1_3);
     let credential = &mut credential;
-    let accepted = resumption::accept(
-        flow,
-        config,
-        hello,
-        suite,
-        transcript,
-        &mut partial,
-        external,
-        credential,
-    );
+    let accepted = resumption::accept(flow, credential, suite, transcript, &mut partial, external);
     let accepted = accepted.await?;
     // Nothing was accepted, so that it was not needed.
     if !partial.is_empty() {

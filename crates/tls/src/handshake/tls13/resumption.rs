@@ -46,14 +46,13 @@ pub(crate) struct Accepted {
 /// `partial`, which is taken into it when it is needed.
 pub(crate) async fn accept(
     flow: &mut Flow,
-    config: &ServerConfig,
-    hello: &ClientHello<'_>,
+    credential: &mut CredentialForHello<'_>,
     suite: &'static Suite,
     transcript: &mut Transcript,
     partial: &mut &[u8],
     external: Option<&Arc<PreSharedKey>>,
-    credential: &mut CredentialForHello<'_>,
 ) -> Result<Option<Accepted>, Error> {
+    let (config, hello) = (credential.config, credential.hello);
     let Some(offered) = hello.extensions.pre_shared_key else { return Ok(None) };
     if !pre_shared_key::goes_with_key_exchange(hello) {
         return Ok(None);
