@@ -217,9 +217,7 @@ impl ProxiedCell {
         let expected = if self.stays() { 1.0 } else { CONNECTIONS as f64 };
         ensure!(made >= expected, "{made} handshakes of TLS {}", self.version);
         let again = resumed(place, self.version)? - resumed_before;
-        // In TLS 1.2 curl resumes by session id only, and here there are tickets.
-        let forgets = self.client == Client::Curl && self.version == Version::Tls12;
-        let resumes = self.returns() && !self.stays() && !forgets;
+        let resumes = self.returns() && !self.stays();
         let expected = if resumes { expected - 1.0 } else { 0.0 };
         ensure!(again >= expected, "{again} of {made} sessions were resumed: {}", quote());
         let others = counted(place, self.version.other())? - others_before;
