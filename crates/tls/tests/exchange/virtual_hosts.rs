@@ -372,6 +372,24 @@ fn what_else_the_hello_says_can_choose_another_credential() {
 }
 
 #[test]
+fn a_credential_for_some_clients_only_is_shown_to_no_others_by_resumption() {
+    for shared in Shared::both() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let bank = ours.issue_for(BANK, &rcgen::PKCS_ECDSA_P256_SHA256, &[]).must_match_issuer();
+        let server = shared.showing(bank).build().unwrap();
+        let store = Arc::new(ClientMemoryStore::default());
+        let naming = |authority: &Authority| {
+            let client = clients_of(&store, ProtocolVersion::TLS1_3);
+            client.certificate_authorities(authority.names()).build().unwrap()
+        };
+        assert!(!visit(&naming(&ours), &server, BANK));
+        assert!(visit(&naming(&ours), &server, BANK));
+        let failure = Pair::new(&naming(&theirs), &server, BANK).connect();
+        assert!(failure.is_err(), "a full handshake fails");
+    }
+}
+
+#[test]
 fn a_wildcard_stands_for_one_label() {
     everywhere(|version, shared| {
         let name = "login.bank.example";

@@ -110,10 +110,11 @@ impl Credentials {
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 
-    /// Whether all that can be shown is the one credential with this leaf.
+    /// Whether the one credential with this leaf is all that can be shown, whatever authorities a client names.
     pub(crate) fn shows_only(&self, leaf: &[u8; 32]) -> bool {
         let current = self.current.load();
-        matches!(current.credentials.as_slice(), [only] if only.id().leaf == *leaf)
+        let [only] = current.credentials.as_slice() else { return false };
+        only.id().leaf == *leaf && !only.must_match_issuer
     }
 
     /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.
