@@ -8,9 +8,9 @@ use tercel::pki_types::{PrivateKeyDer, UnixTime};
 use tercel::wire::ProtocolVersion;
 use tercel::{
     AcceptAnyPeer, Answer, ChooseConfig, ClientConfig, ClientConfigBuilder, ClientMemoryStore,
-    ClientSessionStore, Credential, CredentialRequest, Credentials, MemoryStore, Policy, Question,
-    RotatingTickets, SelectCredential, ServerConfig, ServerConfigBuilder, SessionStore, Side,
-    TicketSealer,
+    ClientSessionStore, Credential, CredentialRequest, Credentials, FindPreSharedKey, MemoryStore,
+    Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question, RotatingTickets,
+    SelectCredential, ServerConfig, ServerConfigBuilder, SessionStore, Side, TicketSealer,
 };
 
 use crate::choice::Authority;
@@ -487,5 +487,43 @@ fn a_session_that_an_application_answers_with_is_held_to_the_same() {
         assert!(!visit(false));
         assert!(visit(false), "{version}");
         assert!(!visit(true), "{version}");
+    }
+}
+
+#[test]
+fn a_session_of_a_pre_shared_key_is_for_the_name_that_the_key_was_used_under() {
+    /// Knows a key only for clients that send no name.
+    struct Nameless(PreSharedKeys);
+    impl FindPreSharedKey for Nameless {
+        fn find_pre_shared_key(
+            &self,
+            request: &PreSharedKeyRequest<'_>,
+        ) -> Option<Arc<PreSharedKey>> {
+            let is_nameless = request.server_name.is_none();
+            self.0.find_pre_shared_key(request).filter(|_| is_nameless)
+        }
+
+        fn knows(&self, external_identity: &[u8], fingerprint: &[u8; 32]) -> bool {
+            self.0.knows(external_identity, fingerprint)
+        }
+    }
+    let key = || {
+        let hash = tercel::crypto::HashAlgorithm::Sha256;
+        PreSharedKey::external(b"a", b"thirty-two bytes of good secret!", hash).unwrap()
+    };
+    for shared in Shared::both() {
+        let finder: Policy<dyn FindPreSharedKey> =
+            Policy::Here(Arc::new(Nameless(PreSharedKeys::new([key()]))));
+        let server = shared.showing(credential_for(Kind::P256, &[UPLOADS]));
+        let server = server.find_pre_shared_key(finder).resumption_across_names(true);
+        let server = server.build().unwrap();
+        let store = Arc::new(ClientMemoryStore::default());
+        let naming = |sends_name| {
+            let client = clients_of(&store, ProtocolVersion::TLS1_3).pre_shared_keys([key()]);
+            client.send_server_name(sends_name).build().unwrap()
+        };
+        assert!(!visit(&naming(false), &server, UPLOADS));
+        assert!(visit(&naming(false), &server, UPLOADS));
+        assert!(!visit(&naming(true), &server, UPLOADS));
     }
 }
