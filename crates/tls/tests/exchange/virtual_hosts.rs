@@ -277,6 +277,11 @@ fn chosen_and_asked_credentials_need_a_session_context() {
             };
             let unnamed = with(&policy, b"");
             assert!(!resumes(&unnamed, &unnamed), "{version}");
+            // Nor is any handed out.
+            let given = Arc::new(Drawer::default());
+            let client = clients_of(&given, version).build().unwrap();
+            assert!(!visit_answering(&client, &unnamed, BANK, answer.clone()));
+            assert!(given.session.lock().unwrap().is_none(), "{version}");
             assert!(resumes(&with(&policy, b"bank"), &with(&again, b"bank")), "{version}");
             assert!(!resumes(&with(&policy, b"bank"), &with(&again, b"other")), "{version}");
             // The set is known here, and there it is not.
