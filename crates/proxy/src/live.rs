@@ -342,6 +342,54 @@ mod tests {
         Config::parse("f.toml", &text).unwrap()
     }
 
+    /// What a listener says for its only route, in a configuration of its own.
+    fn context(terms: &str) -> Vec<u8> {
+        let text = format!("[[listener]]\naddress = \"127.0.0.1:0\"\n{terms}");
+        let config = Config::parse("f.toml", &text).unwrap();
+        let [listener] = config.listeners.as_slice() else { panic!("{terms}") };
+        let [route] = listener.routes.as_slice() else { panic!("{terms}") };
+        session_context(route)
+    }
+
+    #[test]
+    fn routes_that_differ_in_certificates_or_backends_have_contexts_of_their_own() {
+        let route = |names: &str| {
+            let terms = "certificates = '/a'\nto = '127.0.0.1:1'";
+            format!("session_context = 'x'\n[[listener.route]]\nnames = {names}\n{terms}")
+        };
+        let different = [
+            "certificates = '/a'\nto = '127.0.0.1:1'",
+            "certificates = '/b'\nto = '127.0.0.1:1'",
+            "certificate = '/a'\nkey = '/a'\nto = '127.0.0.1:1'",
+            "certificate = '/a'\nkey = '/b'\nto = '127.0.0.1:1'",
+            "certificate = '/a/'\nkey = 'b'\nto = '127.0.0.1:1'",
+            "certificates = '/a'\nto = '127.0.0.1:11'",
+            "certificates = '/a'\nto = ['127.0.0.1:1', '127.0.0.1:11']",
+            "certificates = '/a'\nto = 'a.example:1'",
+            "certificates = '/a'\nto = 'unix:/a'",
+            "certificates = '/a'\nto = '127.0.0.1:1'\nsession_context = 'x'",
+            "certificates = '/a'\nto = '127.0.0.1:1'\nsession_context = 'xy'",
+            &route("'y'"),
+            &route("['y', 'z']"),
+            &route("'yz'"),
+        ];
+        let contexts: std::collections::BTreeSet<_> = different.into_iter().map(context).collect();
+        assert_eq!(contexts.len(), different.len());
+    }
+
+    #[test]
+    fn the_order_of_backends_and_names_is_not_in_the_context() {
+        let terms = "certificates = '/a'\nto = ['127.0.0.1:1', '127.0.0.1:2']";
+        let turned = "certificates = '/a'\nto = ['127.0.0.1:2', '127.0.0.1:1']\nalpn = ['h2']";
+        assert_eq!(context(terms), context(turned));
+        let named = |names: &str, terms: &str| {
+            let route = format!("[[listener.route]]\nnames = {names}\n{terms}");
+            [context(&route), context(&format!("session_context = 'x'\n{route}"))]
+        };
+        assert_eq!(named("['y', 'z']", terms), named("['Z', 'y']", turned));
+        assert_eq!(named("'y'", terms)[0], context(terms));
+    }
+
     /// Another node would have to agree with the clock settings of a configuration that was refused in the end.
     #[test]
     fn what_is_not_served_asks_nothing_of_its_store() {

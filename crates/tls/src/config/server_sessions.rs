@@ -186,7 +186,7 @@ impl ServerConfigBuilder {
     /// draft-ietf-tls-cross-sni-resumption
     ///
     /// Under another name than the session's own, a renewed certificate has to be valid for both names. A client that sends no
-    /// name resumes only with the same leaf.
+    /// name resumes only with the same leaf. Sessions of external pre-shared keys are for their own name.
     #[must_use]
     pub fn resumption_across_names(mut self, on: bool) -> Self {
         self.resumption.across_names = on;

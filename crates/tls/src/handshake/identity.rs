@@ -76,8 +76,9 @@ impl<'h> CredentialForHello<'h> {
         let has_server_name = session.server_name.is_some();
         let Self { config, hello, version, chosen } = self;
         let name = negotiate::server_name(hello);
-        // A server with one credential can show no other, so what the client can verify makes no difference.
-        if set.shows_only(shown, has_server_name) && !set.refuses_name(name) {
+        // A server with one certificate can show no other, so what the client can verify makes no difference.
+        let takes_certificates = hello.extensions.server_certificate_type.is_none();
+        if takes_certificates && set.shows_only(shown, has_server_name) && !set.refuses_name(name) {
             return true;
         }
         let choose =

@@ -161,8 +161,10 @@ pub(crate) fn template(
     if config.request_ocsp {
         session.ocsp_response.clone_from(&facts.ocsp_response);
     }
-    session.across_names =
-        config.resumption.across_names && facts.version == ProtocolVersion::TLS1_3;
+    // An external key is no certificate with several names, and may be another one under another name.
+    session.across_names = config.resumption.across_names
+        && facts.version == ProtocolVersion::TLS1_3
+        && session.pre_shared_key.is_none();
     if config.resumption.digests_only {
         session.peer_chain = Chain::default();
         session.ocsp_response = None;

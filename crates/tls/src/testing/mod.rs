@@ -9,6 +9,7 @@ mod futures;
 mod late_authentication;
 mod measure;
 mod renewed_tickets;
+mod resumed_forms;
 mod spent_keys;
 mod ticket_requests;
 // With published private keys, which takes a test seam.

@@ -22,10 +22,10 @@ const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 
 /// A name of its own tells authorities apart.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self(
             CertifiedIssuer::self_signed(Self::params(name), KeyPair::generate().unwrap()).unwrap(),
         )
@@ -50,7 +50,7 @@ impl Authority {
         roots
     }
 
-    fn names(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn names(&self) -> Vec<Vec<u8>> {
         self.roots().subjects().collect()
     }
 
@@ -59,7 +59,7 @@ impl Authority {
     }
 
     /// A credential whose chain shows these authorities above the leaf.
-    fn issue_for(
+    pub(crate) fn issue_for(
         &self,
         name: &str,
         algorithm: &'static SignatureAlgorithm,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
     AdmitEarlyData, ClientConfig, Clock, Connection, EarlyData, Handshake, Local, Next, Peer,
     Policy, Received, ReplayGuard, ServerConfig,
@@ -178,6 +178,21 @@ fn early_data_is_rejected_when_the_protocol_changed() {
     };
     early_visit(&client, &server("a"), b"early");
     let (second, _) = early_visit(&client, &server("b"), b"early");
+    assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
+}
+
+/// The session is good under any suite with its hash, its early data is not. RFC 9846 4.3.10, 4.3.11
+#[test]
+fn early_data_is_rejected_when_the_suite_changed() {
+    let client = client().early_data(true).build().unwrap();
+    let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
+    let server = |suite| {
+        let server = server().tickets(tickets.clone()).early_data(14336, guard());
+        server.cipher_suites(&[suite]).unwrap().build().unwrap()
+    };
+    early_visit(&client, &server(CipherSuite::TLS_AES_128_GCM_SHA256), b"early");
+    let other = server(CipherSuite::TLS_CHACHA20_POLY1305_SHA256);
+    let (second, _) = early_visit(&client, &other, b"early");
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
 }
 

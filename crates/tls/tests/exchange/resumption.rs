@@ -147,6 +147,37 @@ fn an_old_session_is_not_resumed() {
     }
 }
 
+#[test]
+fn a_chain_of_resumptions_ends_seven_days_after_its_full_handshake() {
+    // The client's clock stands still: the server alone decides.
+    let dial = Dial::new();
+    let client = client().clock(Dial::new()).build().unwrap();
+    let server = server().clock(Arc::clone(&dial) as Arc<dyn Clock>).build().unwrap();
+    assert!(!visit(&client, &server));
+    for hours in (5..=170).step_by(5) {
+        dial.turn(5 * 3600);
+        assert_eq!(visit(&client, &server), hours < 7 * 24, "{hours}");
+    }
+}
+
+/// RFC 7627 5.3
+#[test]
+fn a_client_that_has_lost_the_extended_main_secret_is_refused() {
+    let client = client().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+    let server = server().build().unwrap();
+    assert!(!visit(&client, &server));
+    let without = |hello: &mut Vec<u8>| {
+        let mut places = hello.windows(4).enumerate();
+        let found = places.find(|(_, bytes)| *bytes == [0, 23, 0, 0]).map(|(at, _)| at);
+        // An extension that nobody knows.
+        if let Some(at) = found {
+            hello[at..at + 2].copy_from_slice(&[0x7a, 0x7a]);
+        }
+    };
+    let failure = Pair::new(&client, &server, "server.example").tap_to_server(without).connect();
+    assert_eq!(failure.unwrap_err().server, Some(tercel::Peer::ExtendedMainSecretLost.into()));
+}
+
 /// A server's store for which it is always the beginning.
 struct Timeless(MemoryStore);
 

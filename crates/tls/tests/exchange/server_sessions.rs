@@ -10,8 +10,9 @@ use tercel::pki::{Refusal, RefusalReason};
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    AcceptAnyPeer, ClientAuth, ClientConfig, ClientSessionKey, ClientSessionStore, ConfigError,
-    Credentials, MemoryStore, PeerIdentity, Policy, RotatingTickets, ServerConfig, VerifyPeer,
+    AcceptAnyPeer, ClientAuth, ClientConfig, ClientMemoryStore, ClientSessionKey,
+    ClientSessionStore, ConfigError, Credentials, MemoryStore, PeerIdentity, Policy,
+    RotatingTickets, ServerConfig, VerifyPeer,
 };
 
 use crate::identity::{Kind, NAME, client, credential, credential_for, roots, server};
@@ -150,6 +151,27 @@ fn a_ticket_that_was_good_for_other_names_is_not_once_that_is_switched_off() {
     assert!(!visit(&client, &with(true)));
     let other = Pair::new(&client, &with(false), "other.example").connect().unwrap();
     assert!(!other.client.connection.facts.resumed);
+}
+
+#[test]
+fn a_session_that_was_for_one_name_stays_so_when_others_are_for_all() {
+    let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+    let set = Arc::new(Credentials::new(vec![credential(Kind::P256)]));
+    let server = |promises| {
+        let builder = ServerConfig::builder().replaceable_credentials(set.clone());
+        builder.tickets(tickets.clone()).resumption_across_names(promises).build().unwrap()
+    };
+    // A client of ours offers no session under another name without a promise, but it may not have sent the name before.
+    let resumes = |first, second| {
+        let store = Arc::new(ClientMemoryStore::default());
+        let client = |sends_name| {
+            client().session_store(store.clone()).send_server_name(sends_name).build().unwrap()
+        };
+        assert!(!visit(&client(false), &server(first)));
+        visit(&client(true), &server(second))
+    };
+    assert!(resumes(true, true));
+    assert!(!resumes(false, true));
 }
 
 #[test]

@@ -425,6 +425,8 @@ fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
     entries.extend([
         client_option("alpn", true, |b| b.alpn(&["a"]), |b| b.alpn(&["b"]))
             .with_server(|| plain_server().alpn(&["a", "b"])),
+        client_option("alpn", true, |b| b.alpn(&["a", "b"]), |b| b.alpn(&["ab"]))
+            .with_server(|| plain_server().alpn(&["a", "ab"])),
         client_option(
             "signature_schemes",
             true,

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use tercel::pki_types::{PrivateKeyDer, UnixTime};
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    AcceptAnyPeer, Answer, ChooseConfig, ClientConfig, ClientMemoryStore, Credential,
-    CredentialRequest, Credentials, MemoryStore, Policy, Question, RotatingTickets,
+    AcceptAnyPeer, Answer, ChooseConfig, ClientConfig, ClientConfigBuilder, ClientMemoryStore,
+    ClientSessionStore, Credential, CredentialRequest, Credentials, FindPreSharedKey, MemoryStore,
+    Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question, RotatingTickets,
     SelectCredential, ServerConfig, ServerConfigBuilder, SessionStore, Side, TicketSealer,
 };
 
+use crate::choice::Authority;
 use crate::early_data::guard;
 use crate::identity::{Kind, credential_for, leaf};
 use crate::pair::Pair;
@@ -275,6 +277,11 @@ fn chosen_and_asked_credentials_need_a_session_context() {
             };
             let unnamed = with(&policy, b"");
             assert!(!resumes(&unnamed, &unnamed), "{version}");
+            // Nor is any handed out.
+            let given = Arc::new(Drawer::default());
+            let client = clients_of(&given, version).build().unwrap();
+            assert!(!visit_answering(&client, &unnamed, BANK, answer.clone()));
+            assert!(given.session.lock().unwrap().is_none(), "{version}");
             assert!(resumes(&with(&policy, b"bank"), &with(&again, b"bank")), "{version}");
             assert!(!resumes(&with(&policy, b"bank"), &with(&again, b"other")), "{version}");
             // The set is known here, and there it is not.
@@ -335,4 +342,193 @@ fn a_chosen_configuration_resumes_only_its_own_names() {
         let swapped = choosing(vec![(BANK, uploads), (UPLOADS, bank)]);
         assert!(!moves(version, BANK, &right, &swapped), "{version}");
     });
+}
+
+/// Clients that share a store and check nothing.
+fn clients_of(
+    store: &Arc<impl ClientSessionStore + 'static>,
+    version: ProtocolVersion,
+) -> ClientConfigBuilder {
+    let store = Arc::clone(store) as Arc<dyn ClientSessionStore>;
+    ClientConfig::builder()
+        .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+        .session_context(b"any peer")
+        .session_store(store)
+        .versions(&[version])
+}
+
+#[test]
+fn what_else_the_hello_says_can_choose_another_credential() {
+    // Without a name, the authorities that a client names decide. TLS 1.2 has no such extension.
+    for shared in Shared::both() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let issue = |by: &Authority, name| by.issue_for(name, &rcgen::PKCS_ECDSA_P256_SHA256, &[]);
+        let server = shared.showing(issue(&ours, BANK)).credential(issue(&theirs, UPLOADS));
+        let server = server.build().unwrap();
+        let store = Arc::new(ClientMemoryStore::default());
+        let naming = |authority: &Authority| {
+            let client = clients_of(&store, ProtocolVersion::TLS1_3);
+            client.certificate_authorities(authority.names()).build().unwrap()
+        };
+        assert!(!visit(&naming(&ours), &server, ADDRESS));
+        assert!(visit(&naming(&ours), &server, ADDRESS));
+        assert!(!visit(&naming(&theirs), &server, ADDRESS));
+    }
+}
+
+#[test]
+fn a_credential_for_some_clients_only_is_shown_to_no_others_by_resumption() {
+    for shared in Shared::both() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let bank = ours.issue_for(BANK, &rcgen::PKCS_ECDSA_P256_SHA256, &[]).must_match_issuer();
+        let server = shared.showing(bank).build().unwrap();
+        let store = Arc::new(ClientMemoryStore::default());
+        let naming = |authority: &Authority| {
+            let client = clients_of(&store, ProtocolVersion::TLS1_3);
+            client.certificate_authorities(authority.names()).build().unwrap()
+        };
+        assert!(!visit(&naming(&ours), &server, BANK));
+        assert!(visit(&naming(&ours), &server, BANK));
+        let failure = Pair::new(&naming(&theirs), &server, BANK).connect();
+        assert!(failure.is_err(), "a full handshake fails");
+    }
+}
+
+#[test]
+fn a_wildcard_stands_for_one_label() {
+    everywhere(|version, shared| {
+        let name = "login.bank.example";
+        let bank = shared.server(&["*.bank.example"]);
+        for renewed in ["LOGIN.bank.EXAMPLE", "*.BANK.example"] {
+            assert!(moves(version, name, &bank, &shared.server(&[renewed])), "{version} {renewed}");
+        }
+        for other in ["*.example", "bank.example", "*.login.bank.example", "x.bank.example"] {
+            assert!(!moves(version, name, &bank, &shared.server(&[other])), "{version} {other}");
+        }
+    });
+}
+
+#[test]
+fn without_a_name_names_of_all_kinds_count() {
+    use rcgen::SanType;
+    let certificate = |names: &[SanType]| {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::default();
+        params.subject_alt_names = names.to_vec();
+        let leaf = params.self_signed(&key).unwrap().der().clone();
+        Credential::new(vec![leaf], &PrivateKeyDer::Pkcs8(key.serialize_der().into())).unwrap()
+    };
+    let text = |text: &str| text.to_owned().try_into().unwrap();
+    let uri = |path: &str| SanType::URI(text(path));
+    everywhere(|version, shared| {
+        let serving = |names: &[SanType]| shared.showing(certificate(names)).build().unwrap();
+        let dns = SanType::DnsName(text(BANK));
+        let first = serving(&[dns.clone(), uri("spiffe://example/bank")]);
+        let same = serving(&[uri("spiffe://example/bank"), dns.clone()]);
+        assert!(moves(version, ADDRESS, &first, &same), "{version}");
+        for other in [uri("spiffe://example/uploads"), uri("spiffe://example/BANK")] {
+            let other = serving(&[dns.clone(), other]);
+            assert!(!moves(version, ADDRESS, &first, &other), "{version}");
+        }
+        // The same bytes as another kind of name.
+        let (one, other) = (serving(&[dns]), serving(&[SanType::Rfc822Name(text(BANK))]));
+        assert!(!moves(version, ADDRESS, &one, &other), "{version}");
+    });
+}
+
+#[test]
+fn a_session_of_a_chosen_credential_moves_to_a_known_one_by_its_leaf_or_name() {
+    struct Chosen(Arc<Credential>);
+    impl SelectCredential for Chosen {
+        fn select_credential(&self, _: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+            Some(Arc::clone(&self.0))
+        }
+    }
+    everywhere(|version, shared| {
+        let bank = Arc::new(credential_for(Kind::P256, &[BANK]));
+        let chosen = ServerConfig::builder().credentials(Policy::Here(Arc::new(Chosen(bank))));
+        let chosen = shared.with(chosen).session_context(b"x").build().unwrap();
+        let known = |names: &[&str]| {
+            let known = shared.showing(credential_for(Kind::P256, names)).session_context(b"x");
+            known.build().unwrap()
+        };
+        assert!(moves(version, BANK, &chosen, &known(&[BANK])), "{version}");
+        assert!(!moves(version, BANK, &chosen, &known(&[UPLOADS])), "{version}");
+        assert!(!moves(version, ADDRESS, &chosen, &known(&[BANK, UPLOADS])), "{version}");
+    });
+}
+
+#[test]
+fn a_session_that_an_application_answers_with_is_held_to_the_same() {
+    for version in VERSIONS {
+        let kept = std::cell::RefCell::new(Vec::new());
+        let set = Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[BANK])]));
+        let server = ServerConfig::builder()
+            .replaceable_credentials(Arc::clone(&set))
+            .without_tickets()
+            .session_store(Policy::Ask)
+            .build()
+            .unwrap();
+        let client = client(version);
+        let visit = |replaced: bool| {
+            let answer = |_: Side, question: Question| match question {
+                Question::FindSession(_) => {
+                    // While the application is asked, the certificate goes.
+                    if replaced {
+                        set.replace(vec![credential_for(Kind::P256, &[UPLOADS])]);
+                    }
+                    Answer::Session(kept.borrow().last().cloned())
+                }
+                other => panic!("{other:?}"),
+            };
+            let ends = Pair::new(&client, &server, BANK).answering(answer).connect();
+            let mut ends = ends.unwrap();
+            ends.talk();
+            let made = ends.server.connection.facts.take_new_sessions();
+            // The newest ticket is offered first.
+            kept.borrow_mut().extend(made.into_iter().map(|new| new.session));
+            ends.server.connection.facts.resumed
+        };
+        assert!(!visit(false));
+        assert!(visit(false), "{version}");
+        assert!(!visit(true), "{version}");
+    }
+}
+
+#[test]
+fn a_session_of_a_pre_shared_key_is_for_the_name_that_the_key_was_used_under() {
+    /// Knows a key only for clients that send no name.
+    struct Nameless(PreSharedKeys);
+    impl FindPreSharedKey for Nameless {
+        fn find_pre_shared_key(
+            &self,
+            request: &PreSharedKeyRequest<'_>,
+        ) -> Option<Arc<PreSharedKey>> {
+            let is_nameless = request.server_name.is_none();
+            self.0.find_pre_shared_key(request).filter(|_| is_nameless)
+        }
+
+        fn knows(&self, external_identity: &[u8], fingerprint: &[u8; 32]) -> bool {
+            self.0.knows(external_identity, fingerprint)
+        }
+    }
+    let key = || {
+        let hash = tercel::crypto::HashAlgorithm::Sha256;
+        PreSharedKey::external(b"a", b"thirty-two bytes of good secret!", hash).unwrap()
+    };
+    for shared in Shared::both() {
+        let finder: Policy<dyn FindPreSharedKey> =
+            Policy::Here(Arc::new(Nameless(PreSharedKeys::new([key()]))));
+        let server = shared.showing(credential_for(Kind::P256, &[UPLOADS]));
+        let server = server.find_pre_shared_key(finder).resumption_across_names(true);
+        let server = server.build().unwrap();
+        let store = Arc::new(ClientMemoryStore::default());
+        let naming = |sends_name| {
+            let client = clients_of(&store, ProtocolVersion::TLS1_3).pre_shared_keys([key()]);
+            client.send_server_name(sends_name).build().unwrap()
+        };
+        assert!(!visit(&naming(false), &server, UPLOADS));
+        assert!(visit(&naming(false), &server, UPLOADS));
+        assert!(!visit(&naming(true), &server, UPLOADS));
+    }
 }

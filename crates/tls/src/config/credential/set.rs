@@ -110,11 +110,14 @@ impl Credentials {
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 
-    /// Whether all that can be shown is the one credential that a session was made with.
+    /// Whether the one credential that a session was made with is all that can be shown, whatever authorities a client names. A raw
+    /// public key is shown only to clients that list its type.
     pub(crate) fn shows_only(&self, shown: SessionCredential, has_server_name: bool) -> bool {
         let current = self.current.load();
-        let is_shown = |only: &Credential| only.id().in_session(has_server_name) == shown;
-        matches!(current.credentials.as_slice(), [only] if is_shown(only))
+        let [only] = current.credentials.as_slice() else { return false };
+        only.id().in_session(has_server_name) == shown
+            && !only.must_match_issuer
+            && only.raw_key.is_none()
     }
 
     /// Whether clients that ask for an unknown name are to be refused, and `host` is unknown.
