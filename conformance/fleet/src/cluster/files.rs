@@ -72,6 +72,8 @@ clock_difference = 1
         Face::FileKeys => format!("tickets = \"shared\"\nticket_keys = \"{folder}/ticket.keys\"\n"),
         Face::Sessions => format!("tickets = \"off\"\nsessions = \"shared\"\n{store}"),
     };
+    // Each node has a backend of its own, which makes a context of its own unless this is said: docs/proxy.md, "Sessions".
+    let context = "session_context = \"fleet\"";
     // What was admitted early is remembered in the store.
     let early = if face == Face::FileKeys { 0 } else { 16_384 };
     format!(
@@ -86,6 +88,7 @@ address = \"{address}\"
 certificates = \"{folder}/certificates\"
 to = \"{backend}\"
 early_data = {early}
+{context}
 ",
         DRAIN.as_secs()
     )

@@ -25,6 +25,8 @@ async fn every_question_may_wait() {
     let inner = ServerConfig::builder()
         .credentials(Policy::Ask)
         .session_store(Policy::Ask)
+        // Where credentials are asked for, sessions are resumed only under an equal label.
+        .session_context(b"answers")
         .build()
         .unwrap();
     let outer = server().choose_config(Policy::Ask).build().unwrap();
