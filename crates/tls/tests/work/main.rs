@@ -132,9 +132,19 @@ fn report(scales: &[usize]) {
     }
 }
 
-/// Has callgrind run this program; `None` if there is no callgrind.
+/// Has callgrind run this program; `None` if there is no callgrind, or none for this program's processor: tests may run
+/// under an emulator, with the Valgrind of the machine that emulates.
 fn count(scales: &[usize]) -> Option<Vec<Counted>> {
-    Command::new("valgrind").arg("--version").output().ok()?;
+    let probe = ["--quiet", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
+    let probe = Command::new("valgrind")
+        .args(probe)
+        .arg(std::env::current_exe().expect("this program"))
+        .arg("--list")
+        .output()
+        .ok()?;
+    if !probe.status.success() {
+        return None;
+    }
     let folder = std::env::temp_dir().join(format!("tercel-work-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let program = std::env::current_exe().expect("this program");
