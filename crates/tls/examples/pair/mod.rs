@@ -119,7 +119,10 @@ impl Pair {
         }
         let server = ServerConfig::builder().credential(credential);
         let (client, server) = match basis {
-            Basis::Full | Basis::FirstVisit => (client.without_resumption(), server),
+            // Nothing is given out to come back with.
+            Basis::Full | Basis::FirstVisit => {
+                (client.without_resumption(), server.without_session_ids())
+            }
             Basis::Ticket => (client, server),
             Basis::Stored => {
                 let store = Policy::Here(Arc::new(MemoryStore::default()) as _);
